@@ -35,10 +35,11 @@ def played():
         examples = playground.examples(kind)
     for activation in ("tanh", "relu", "sigmoid", "linear"):
         for optimizer in playground.OPTIMIZERS:
-            made = playground.Playground([2], activation, optimizer, 0.03, 1, *examples)
+            inputs = list(playground.INPUTS)
+            made = playground.Playground([2], activation, optimizer, 0.03, 1, inputs, 10, 0.01, *examples)
             for _ in range(3):
                 made.step()
-            made.set_rate(0.1)
+            made.set_rate(0.1), made.set_parameter(made.names()[0], 0.5)
             made.forward(), made.numbers(), made.diagnosis(), made.why(made.names()[0], 0)
     try:
         made.why("no such name", 0)

@@ -98,7 +98,8 @@ def page(chromium: Any, site: str) -> Iterator[Any]:
 def show(page: Any, site: str, setting: str = "data=moons", fresh: bool = False) -> None:
     """Bring the page to the setting of an address: anew, or where it is open already, as a link on it does."""
     before = page.execute_script("return globalThis.playground?.state().begun ?? 0")
-    if fresh or not before:
+    opened = fresh or not before
+    if opened:
         before = 0
         page.get("about:blank")
         page.get(f"{site}?runtime=runtime/#{setting}")
@@ -106,7 +107,7 @@ def show(page: Any, site: str, setting: str = "data=moons", fresh: bool = False)
         page.execute_script("history.replaceState(null, '', '#'); location.hash = arguments[0]", setting)
     until(lambda: page.execute_script("return globalThis.playground?.state().begun ?? 0") > before, 60)  # Python starts
     page.execute_script("document.getElementById('pg').scrollIntoView({behavior: 'instant'})")
-    if fresh and find(page, "#pg-play").is_enabled():
+    if opened and find(page, "#pg-play").is_enabled():
         until(lambda: text(page, "status").startswith("Ready"))
         assert state(page)["losses"] == [], "nothing is trained before the reader wants it"
         find(page, "#pg-play").click()
@@ -126,6 +127,13 @@ def pause(page: Any) -> Any:
         page.execute_async_script("setTimeout(arguments[0], 120)")
         seen = state(page)
     return seen
+
+
+def near(page: Any, selector: str) -> Any:
+    """A part of the page, in the middle of the window: the site scrolls smoothly, and a click does not wait."""
+    script = "arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})"
+    page.execute_script(script, find(page, selector))
+    return find(page, selector)
 
 
 def text(page: Any, part: str) -> str:
@@ -227,7 +235,7 @@ def test_a_click_on_a_weight_explains_it_as_python_does(page: Any, site: str) ->
     """
     name = "layers.1.neurons.5.w.0"
     offset = page.execute_script(middle, name)
-    ActionChains(page).move_to_element_with_offset(find(page, "#pg-net svg"), *map(round, offset)).click().perform()
+    ActionChains(page).move_to_element_with_offset(near(page, "#pg-net svg"), *map(round, offset)).click().perform()
     until(lambda: text(page, "explained"))
     model = twin(seen)
     loss = loss_of(model, X[seen["example"]], Y[seen["example"]])
@@ -353,9 +361,9 @@ def test_what_is_held_out_is_measured_and_more_inputs_are_read(page: Any, site: 
                                      *playground["examples"]("circles", 20, 0.3, 0))  # fmt: skip
     assert seen["losses"] == pytest.approx([again.step() for _ in seen["losses"]], rel=1e-9)
     before = picture(page)
-    find(page, "#pg-tests").click()
+    near(page, "#pg-tests").click()
     assert picture(page) != before
-    find(page, "#pg-tests").click()
+    near(page, "#pg-tests").click()
 
 
 def test_the_spiral_winds_one_and_three_quarter_times() -> None:
@@ -379,11 +387,11 @@ def test_a_weight_is_changed_by_hand_and_its_steps_are_a_click_away(page: Any, s
     until(lambda: text(page, "explained"))
     name = text(page, "value-name")
     assert name == "layers.0.neurons.0.b"
-    field = find(page, "#pg-value")
+    field = near(page, "#pg-value")
     field.clear()
     field.send_keys("1.25", Keys.ENTER)
     until(lambda: dict(zip(state(page)["names"], state(page)["numbers"], strict=False))[name] == 1.25)
-    find(page, "#pg-to-steps").click()
+    near(page, "#pg-to-steps").click()
     top = "return document.getElementById('pg-steps').getBoundingClientRect().top"
     until(lambda: page.execute_script(top) < 200)
     inner = find(page, "#pg-steps")
@@ -411,23 +419,23 @@ def test_points_of_ones_own_by_clicks_and_by_keys(page: Any, site: str) -> None:
     plane = find(page, "#pg-plane")
     assert not find(page, "#pg-play").is_enabled()
     for label, offsets in (("1", [(-90, -90), (-60, -40)]), ("0", [(80, 70), (90, 20)])):
-        find(page, f"[name=pg-class][value='{label}']").click()
+        near(page, f"[name=pg-class][value='{label}']").click()
         for x, y in offsets:
-            ActionChains(page).move_to_element_with_offset(plane, x, y).click().perform()
+            ActionChains(page).move_to_element_with_offset(near(page, "#pg-plane"), x, y).click().perform()
     plane.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP, Keys.ENTER)
     points = state(page)["setting"]["points"]
     assert [label for *_, label in points] == [1, 1, 0, 0, 0]
     scale = 3.7 / plane.size["width"]
     assert points[0] == [pytest.approx(-90 * scale, abs=0.02), pytest.approx(90 * scale, abs=0.02), 1]
     assert points[-1] == [0.1, 0.1, 0]
-    find(page, "#pg-undo").click()
-    find(page, "#pg-play").click()
+    near(page, "#pg-undo").click()
+    near(page, "#pg-play").click()
     until(lambda: (state(page)["losses"] or [9])[-1] < 0.1)
     assert "4 of 4 right" in text(page, "count")
     pause(page)
     show(page, site, page.current_url.partition("#")[2], fresh=True)
     assert state(page)["setting"]["points"] == points[:-1]
-    find(page, "#pg-clear").click()
+    near(page, "#pg-clear").click()
     assert state(page)["setting"]["points"] == []
 
 

@@ -110,7 +110,7 @@ export class Plane {
     return [REACH * ((2 * (clientX - left)) / width - 1), REACH * (1 - (2 * (clientY - top)) / width)];
   }
 
-  draw(field, X, Y, chosen, cursor, colours) {
+  draw(field, X, Y, chosen, cursor, colours, [others, classes]) {
     this.side = this.canvas.clientWidth;
     const to = pen(this.canvas, this.side, this.side);
     const cell = this.side / GRID;
@@ -126,6 +126,8 @@ export class Plane {
       to.lineTo((u + 0.5) * cell, (v + 0.5) * cell);
     }
     to.stroke();
+    this.axes(to, colours);
+    others.forEach((point, i) => this.dot(to, this.place(point), classes[i], false, colours, true));
     X.forEach((point, i) => this.dot(to, this.place(point), Y[i], i === chosen, colours));
     if (!cursor) return;
     const [x, y] = this.place(cursor);
@@ -133,13 +135,39 @@ export class Plane {
     to.strokeRect(x - 7, y - 7, 14, 14);
   }
 
+  // Where -1, 0 and 1 are, along the lower and the left edge.
+  axes(to, colours) {
+    to.strokeStyle = to.fillStyle = css(colours.ink, 0.75);
+    to.lineWidth = 1;
+    to.font = "12px system-ui, sans-serif";
+    for (const x of [-1, 0, 1]) {
+      const [across, up] = this.place([x, x]), said = String(x).replace("-", "−");
+      to.beginPath();
+      to.moveTo(across, this.side);
+      to.lineTo(across, this.side - 5);
+      to.moveTo(0, up);
+      to.lineTo(5, up);
+      to.stroke();
+      to.textAlign = "center";
+      to.fillText(said, across, this.side - 8);
+      to.textAlign = "left";
+      to.fillText(said, 8, up + 4);
+    }
+    to.textAlign = "right";
+    to.fillText("x1", this.side - 8, this.side - 8);
+    to.textAlign = "left";
+    to.fillText("x2", 8, 16);
+  }
+
   // Blue examples are round and orange ones square, so that no one has to tell colours apart.
-  dot(to, [x, y], label, chosen, colours) {
+  // Those that are held out are hollow.
+  dot(to, [x, y], label, chosen, colours, hollow = false) {
+    const paint = css(label ? colours.blue : colours.orange);
     to.beginPath();
     if (label) to.arc(x, y, 5, 0, 7);
     else to.rect(x - 4.5, y - 4.5, 9, 9);
-    to.fillStyle = css(label ? colours.blue : colours.orange);
-    to.strokeStyle = css(colours.paper);
+    to.fillStyle = hollow ? css(colours.paper) : paint;
+    to.strokeStyle = hollow ? paint : css(colours.paper);
     to.lineWidth = 1.5;
     to.fill();
     to.stroke();
@@ -156,10 +184,11 @@ export class Plane {
 
 const POINTS = 300; // of the curve, at most
 
-export function drawLoss(element, losses) {
+export function drawLoss(element, losses, tested) {
   const wide = element.clientWidth, tall = element.clientHeight, left = 50, right = 10, top = 10, below = 22;
   const heights = losses.map((loss) => Math.log10(Math.max(loss, 1e-12)));
-  const finite = heights.filter(isFinite);
+  const others = tested.map(([step, loss]) => [step - 1, Math.log10(Math.max(loss, 1e-12))]).filter(([, height]) => isFinite(height));
+  const finite = [...heights.filter(isFinite), ...others.map(([, height]) => height)];
   const low = Math.floor(finite.reduce((a, b) => Math.min(a, b), -0.01)), high = Math.ceil(finite.reduce((a, b) => Math.max(a, b), 0));
   const up = (height) => top + ((high - height) / (high - low)) * (tall - top - below);
   const across = (step) => left + (step / Math.max(losses.length - 1, 1)) * (wide - left - right);
@@ -180,6 +209,8 @@ export function drawLoss(element, losses) {
     if (isFinite(height)) d += `${move}${across(step).toFixed(1)},${up(height).toFixed(1)}`;
     move = isFinite(height) ? "L" : "M";
   });
+  const some = others.filter((_, i) => i % Math.ceil(others.length / POINTS) === 0 || i === others.length - 1);
+  if (some.length > 1) svg("path", { class: "tested", d: `M${some.map(([step, height]) => `${across(step).toFixed(1)},${up(height).toFixed(1)}`).join("L")}` }, element);
   svg("path", { class: "curve", d }, element);
 }
 
@@ -204,9 +235,9 @@ export class Network {
   }
 
   // Anew, or for a box of another width.
-  build(sizes = this.sizes, names = this.names) {
-    Object.assign(this, { sizes, names });
-    const columns = [2, ...sizes, 1], most = Math.max(5, ...columns);
+  build(sizes = this.sizes, names = this.names, inputs = this.inputs) {
+    Object.assign(this, { sizes, names, inputs });
+    const columns = [inputs.length, ...sizes, 1], most = Math.max(5, ...columns);
     const wide = this.box.clientWidth, side = wide / columns.length < 62 ? 26 : most > 6 ? 34 : 42, row = side + 16;
     const tall = most * row + 8;
     Object.assign(this, { wide, tall, side, items: [], neurons: [] });
@@ -226,7 +257,7 @@ export class Network {
             this.add(svg("path", { class: "edge", d }, edges), `${start}.w.${j}`, c, names);
           }
         const square = svg("rect", { class: "neuron", x: u - side / 2, y: v - side / 2, width: side, height: side, rx: 7 }, boxes);
-        const mark = svg("text", { class: "mark", x: u, y: v + side / 2 + 12 }, boxes, c ? "" : `x${i + 1}`);
+        const mark = svg("text", { class: "mark", x: u, y: v + side / 2 + 12 }, boxes, c ? "" : inputs[i]);
         if (c > 0) this.add(square, `${start}.b`, c, names);
         this.neurons.push({ square, mark, x: u, y: v, isInput: c === 0 });
       }
@@ -302,8 +333,7 @@ export class Network {
     }
     const to = pen(this.squares, this.wide, this.tall), inner = this.side - 4;
     this.neurons.forEach(({ square, mark, x, y, isInput }, k) => {
-      const numbers = isInput ? Plane.inputs[k] : field.small[k - 2];
-      const most = isInput ? REACH : Math.max(1, numbers.reduce((a, b) => Math.max(a, Math.abs(b)), 0));
+      const numbers = field.small[k], most = extent(numbers);
       to.save();
       to.beginPath();
       to.roundRect(x - inner / 2, y - inner / 2, inner, inner, 5);
@@ -311,14 +341,21 @@ export class Network {
       to.drawImage(washed(SMALL, numbers.map((z) => z / most), colours, 0.85), x - inner / 2, y - inner / 2, inner, inner);
       to.restore();
       if (isInput) return;
-      square.classList.toggle("flat", !!marks[k - 2]);
-      mark.textContent = marks[k - 2] ?? "";
+      square.classList.toggle("flat", !!marks[k - this.inputs.length]);
+      mark.textContent = marks[k - this.inputs.length] ?? "";
     });
     return largest;
   }
+
+  // The picture of the neuron that is looked at, large.
+  enlarge(canvas, field, colours) {
+    const k = this.neurons?.findIndex(({ square }) => square === this.seen?.element) ?? -1, side = 132;
+    canvas.hidden = k < 0;
+    if (k < 0 || !field.small) return;
+    const to = pen(canvas, side, side), most = extent(field.small[k]);
+    to.imageSmoothingQuality = "high";
+    to.drawImage(washed(SMALL, field.small[k].map((z) => z / most), colours, 0.85), 0, 0, side, side);
+  }
 }
 
-// What the two inputs are all over the plane.
-Plane.inputs = [(column) => column, (_, row) => -row].map((one) =>
-  Float64Array.from({ length: SMALL * SMALL }, (_, k) => one(Field.at((k % SMALL) * EVERY + 1), Field.at(Math.floor(k / SMALL) * EVERY + 1))),
-);
+const extent = (numbers) => Math.max(1, numbers.reduce((a, b) => Math.max(a, Math.abs(b)), 0));

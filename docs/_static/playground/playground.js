@@ -10,16 +10,23 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 // -- the setting ----------------------------------------------------------------------------------------------------
 
-const CHOICES = ["data", "activation", "rate", "optimizer", "speed"]; // each has its select
-const BEGIN = { data: "moons", layers: [6, 6], activation: "tanh", rate: "0.03", optimizer: "adam", speed: "33", edges: "weight", seed: 1, points: [] };
+const CHOICES = ["data", "count", "noise", "activation", "rate", "optimizer", "batch", "penalty", "speed"]; // each has its select
+const INPUTS = ["x1", "x2", "x1²", "x2²", "x1x2", "sin 3x1", "sin 3x2"];
+const BEGIN = {
+  data: "moons", count: "60", noise: "0.1", inputs: ["x1", "x2"], layers: [6, 6], activation: "tanh", rate: "0.03", optimizer: "adam",
+  batch: "0", penalty: "0", speed: "33", edges: "weight", seed: 1, points: [],
+};
+const choice = (name) => byId(name === "count" ? "count-of" : name);
 let setting;
 
 // The setting of an address: what is not said in it, or is no setting, is as at the beginning.
 function read(hash) {
   const given = new URLSearchParams(hash.slice(1)), found = structuredClone(BEGIN);
-  for (const name of CHOICES) if ([...byId(name).options].some(({ value }) => value === given.get(name))) found[name] = given.get(name);
+  for (const name of CHOICES) if ([...choice(name).options].some(({ value }) => value === given.get(name))) found[name] = given.get(name);
   const layers = (given.get("layers") ?? "").split(",").map(Number);
   if (layers.length <= MOST_LAYERS && layers.every((n) => Number.isInteger(n) && n >= 1 && n <= MOST_NEURONS)) found.layers = layers;
+  const inputs = (given.get("inputs") ?? "").split(",");
+  if (inputs.every((name) => INPUTS.includes(name))) found.inputs = INPUTS.filter((name) => inputs.includes(name));
   if (/^\d{1,9}$/.test(given.get("seed"))) found.seed = +given.get("seed");
   if (given.get("edges") === "gradient") found.edges = "gradient";
   const points = (given.get("points") || "").split(";").filter(Boolean).map((point) => point.split(",").map(Number));
@@ -28,13 +35,17 @@ function read(hash) {
 }
 
 function written() {
-  const { points, layers, ...others } = setting;
-  const entries = { ...others, layers: layers.join(","), ...(points.length ? { points: points.map((point) => point.join(",")).join(";") } : {}) };
+  const { points, layers, inputs, ...others } = setting;
+  const entries = { ...others, inputs: encodeURIComponent(inputs.join(",")), layers: layers.join(","), ...(points.length ? { points: points.map((point) => point.join(",")).join(";") } : {}) };
   return `#${Object.entries(entries).map(([name, value]) => `${name}=${value}`).join("&")}`;
 }
 
 function show() {
-  for (const name of CHOICES) byId(name).value = setting[name];
+  for (const name of CHOICES) choice(name).value = setting[name];
+  for (const box of byId("inputs").querySelectorAll("input")) {
+    box.checked = setting.inputs.includes(box.value);
+    box.disabled = box.checked && setting.inputs.length === 1;
+  }
   for (const option of document.getElementsByName("pg-edges")) option.checked = option.value === setting.edges;
   byId("layers").replaceChildren(...setting.layers.map((count, place) => {
     const select = Object.assign(document.createElement("select"), { ariaLabel: `Neurons of hidden layer ${place + 1}` });
@@ -45,6 +56,8 @@ function show() {
   byId("fewer").disabled = setting.layers.length === 1;
   byId("more").disabled = setting.layers.length === MOST_LAYERS;
   byId("own").hidden = setting.data !== "own";
+  for (const name of ["count", "noise"]) choice(name).disabled = setting.data === "own";
+  byId("tests-label").hidden = setting.data === "own";
 }
 
 const LIVE = ["edges", "speed", "rate"]; // what can be changed without beginning anew
@@ -101,25 +114,27 @@ const runtime = place();
 
 // -- training -------------------------------------------------------------------------------------------------------
 
-let X = [], Y = [], names = [], numbers = new Float64Array(0), losses = [], forward = null;
-let hidden = 0, activation = ""; // of the network that there is, which a setting may be ahead of
+let X = [], Y = [], held = [[], []], names = [], numbers = new Float64Array(0), losses = [], forward = null;
+let tested = []; // of some steps the loss on what is held out: [step, loss]
+let inputs = 2, hidden = 0, activation = ""; // of the network that there is, which a setting may be ahead of
 let playing = false, until = 0, generation = 0, begun = 0, example = 0, chosen = null;
 
 async function begin(goOn) {
   const mine = ++generation;
   halt();
   const { layers } = setting, examples = setting.data === "own" ? classified(setting.points) : setting.data;
-  const made = await ask("make", examples, layers, setting.activation, setting.optimizer, +setting.rate, setting.seed);
+  const taught = [setting.activation, setting.optimizer, +setting.rate, setting.seed, setting.inputs, +setting.batch, +setting.penalty];
+  const made = await ask("make", examples, +setting.count, +setting.noise, layers, ...taught);
   if (mine !== generation) return;
-  ({ X, Y, names, numbers } = made);
-  [losses, example, chosen] = [[], 0, null];
+  ({ X, Y, held, names, numbers } = made);
+  [losses, tested, example, chosen] = [[], [], 0, null];
   begun = mine;
   if (goOn && X.length) play(); // while what follows is drawn
   forward = new Function(made.forward)();
   hidden = layers.reduce((a, b) => a + b, 0);
-  activation = setting.activation;
-  network.build(layers, names);
-  for (const name of ["explained", "steps"]) byId(name).hidden = true;
+  [inputs, activation] = [setting.inputs.length, setting.activation];
+  network.build(layers, names, setting.inputs);
+  for (const name of ["explained", "steps", "chosen"]) byId(name).hidden = true;
   byId("hint").hidden = false;
   for (const name of ["explained", "diagnosis"]) byId(name).textContent = "";
   button();
@@ -137,6 +152,7 @@ function arrived(frame) {
 }
 
 function play() {
+  byId("status").hidden = true;
   if (!playing) until = losses.length + MOST_STEPS;
   playing = true;
   button();
@@ -198,8 +214,22 @@ async function why(name) {
   URL.revokeObjectURL(shown);
   shown = URL.createObjectURL(new Blob([page], { type: "text/html" }));
   byId("steps").src = `${shown}#${at}`;
-  for (const part of ["explained", "steps"]) byId(part).hidden = false;
+  for (const part of ["explained", "steps", "chosen"]) byId(part).hidden = false;
+  byId("value-name").textContent = name;
+  byId("value").value = +numbers[names.indexOf(name)].toPrecision(5);
 }
+
+byId("to-steps").onclick = () => byId("steps").scrollIntoView({ behavior: calm.matches ? "auto" : "smooth" });
+byId("value").onchange = async ({ target }) => {
+  if (target.value === "" || !chosen) return;
+  numbers = await ask("set_parameter", chosen, +target.value).catch(failed) ?? numbers;
+  redraw();
+  why(chosen).catch(failed);
+};
+// The page of steps says how high it is.
+addEventListener("message", ({ data, source }) => {
+  if (source === byId("steps").contentWindow && data?.wengert > 0) byId("steps").style.height = `${data.wengert + 2}px`;
+});
 
 // -- what is the matter with it -------------------------------------------------------------------------------------
 
@@ -212,17 +242,35 @@ const FLAT = {
 const AGAIN = 2000; // milliseconds until it is diagnosed anew
 let diagnosed = 0;
 
+// What the network gives for a point: its inputs, then every neuron; the last is the output.
+function given(x1, x2) {
+  const out = new Float64Array(inputs + hidden + 1);
+  forward(numbers, x1, x2, out);
+  return out;
+}
+
 // The hidden neurons that are flat for every example, and of how many examples the side is right.
 function examined() {
-  const out = new Float64Array(hidden + 1), [isFlat, called] = FLAT[activation] ?? [() => false];
-  const flat = Array(hidden).fill(X.length > 0);
+  const [isFlat, called] = FLAT[activation] ?? [() => false], flat = Array(hidden).fill(X.length > 0);
   let right = 0;
   X.forEach(([x1, x2], i) => {
-    forward(numbers, x1, x2, out);
-    for (let k = 0; k < hidden; k++) flat[k] &&= isFlat(out[k]);
-    right += Y[i] ? out[hidden] > 0 : out[hidden] < 0;
+    const out = given(x1, x2);
+    for (let k = 0; k < hidden; k++) flat[k] &&= isFlat(out[inputs + k]);
+    right += Y[i] ? out.at(-1) > 0 : out.at(-1) < 0;
   });
   return { right, marks: flat.map((is) => (is ? called : null)) };
+}
+
+// Of the points that are held out: the mean loss, and of how many the side is right.
+function held_out() {
+  const [points, classes] = held;
+  let loss = 0, right = 0;
+  points.forEach(([x1, x2], i) => {
+    const z = given(x1, x2).at(-1);
+    loss += Math.max(z, 0) + Math.log1p(Math.exp(-Math.abs(z))) - z * classes[i];
+    right += classes[i] ? z > 0 : z < 0;
+  });
+  return { loss: loss / points.length, right, of: points.length };
 }
 
 async function diagnose() {
@@ -247,18 +295,22 @@ function draw() {
   if (!forward) return;
   drawn++;
   const half = names.length;
-  field.fill(forward, numbers, hidden + 1);
+  field.fill(forward, numbers, inputs + hidden + 1);
   const { right, marks } = examined();
   const own = setting.data === "own", onPlane = document.activeElement === byId("plane");
-  plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours);
+  plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours, byId("tests").checked ? held : [[], []]);
   const gradient = setting.edges === "gradient";
   const largest = network.draw(gradient ? numbers.subarray(half) : numbers, field, marks, chosen, colours);
   byId("net").classList.toggle("flowing", gradient);
   byId("key").textContent = `Blue is positive, orange negative; the widest line is ${number(largest)}.${gradient && largest ? " Gradients flow back from the loss." : ""}`;
-  drawLoss(byId("loss"), losses);
+  const test = held_out();
+  if (test.of && losses.length && tested.at(-1)?.[0] !== losses.length) tested.push([losses.length, test.loss]);
+  drawLoss(byId("loss"), losses, tested);
+  byId("held").textContent = test.of ? `Held out (dashed): loss ${number(test.loss)}, ${test.right} of ${test.of} right.` : "";
   byId("count").textContent = `step ${losses.length}${losses.length ? ` · loss ${number(losses.at(-1))} · ${right} of ${X.length} right` : ""} · ${half} parameters`;
   told(network.seen?.name);
   describe();
+  if (chosen && document.activeElement !== byId("value")) byId("value").value = +numbers[names.indexOf(chosen)].toPrecision(5);
   const count = marks.filter(Boolean).length, word = marks.find(Boolean);
   byId("marks").textContent = count ? `${count} of ${hidden} hidden neurons ${count > 1 ? "are" : "is"} ${word}: flat for every example.` : "";
   if (playing && performance.now() - diagnosed > AGAIN) diagnose().catch(failed);
@@ -267,14 +319,14 @@ function draw() {
 function told(name) {
   const place = names.indexOf(name);
   byId("weight").textContent = place < 0 ? " " : `${name} = ${number(numbers[place])}, gradient of the mean loss ${number(numbers[place + names.length])}`;
+  network.enlarge(byId("large"), field, colours);
 }
 
 function describe() {
   const text = byId("example");
   if (!X.length) text.textContent = "Click to add points, some blue and some orange. Then press Play.";
   else {
-    const out = new Float64Array(hidden + 1), [x1, x2] = X[example];
-    forward(numbers, x1, x2, out);
+    const [x1, x2] = X[example], out = given(x1, x2);
     const share = 100 / (1 + Math.exp(-Math.abs(out.at(-1)))), side = out.at(-1) > 0 ? "blue" : "orange";
     const said = share >= 50 ? `${side}, ${share > 99.9 ? "over 99.9" : share.toFixed(share > 99 ? 1 : 0)} %` : "nan";
     text.textContent = `Example ${example + 1}: x1 = ${number(x1)}, x2 = ${number(x2)}, ${Y[example] ? "blue" : "orange"}. The network says ${said}.`;
@@ -283,7 +335,14 @@ function describe() {
 
 // -- controls -------------------------------------------------------------------------------------------------------
 
-for (const name of CHOICES) byId(name).onchange = ({ target }) => change({ [name]: target.value });
+for (const name of CHOICES) choice(name).onchange = ({ target }) => change({ [name]: target.value });
+for (const name of INPUTS) {
+  const label = document.createElement("label"), box = Object.assign(document.createElement("input"), { type: "checkbox", value: name });
+  box.onchange = () => change({ inputs: INPUTS.filter((other) => (other === name ? box.checked : setting.inputs.includes(other))) });
+  label.append(box, name);
+  byId("inputs").append(label);
+}
+byId("tests").onchange = redraw;
 for (const option of document.getElementsByName("pg-edges")) option.onchange = () => change({ edges: option.value });
 byId("fewer").onclick = () => change({ layers: setting.layers.slice(0, -1) });
 byId("more").onclick = () => change({ layers: [...setting.layers, setting.layers.at(-1)] });
@@ -346,17 +405,13 @@ setting = read(location.hash);
 show();
 post({ runtime: runtime.href })
   .then(() => {
-    byId("status").hidden = true;
-    return begin(!calm.matches);
+    byId("status").textContent = "Ready: press Play to train.";
+    return begin(false);
   }, missing)
   .catch(failed);
 
 // For the curious, and for tests: what is drawn, in numbers.
 globalThis.playground = {
-  state: () => ({ setting, names, numbers: [...numbers], losses, example, begun, drawn, playing }),
-  at: (x1, x2) => {
-    const out = new Float64Array(hidden + 1);
-    forward(numbers, x1, x2, out);
-    return [...out];
-  },
+  state: () => ({ setting, names, numbers: [...numbers], losses, tested, example, begun, drawn, playing }),
+  at: (x1, x2) => [...given(x1, x2)].slice(inputs),
 };

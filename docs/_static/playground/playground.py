@@ -3,34 +3,55 @@
 In the browser a worker calls a `Playground`; what it gives are numbers and texts.
 """
 
+import math
 import random
 from array import array
 
 import wengert
 from wengert import Graph, Value, data, mean
-from wengert.losses import binary_cross_entropy_with_logits
+from wengert.losses import binary_cross_entropy_with_logits, l2
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam
 from wengert.view.javascript import Script
 
-COUNT = 60  # examples
 OPTIMIZERS = {"adam": Adam, "sgd": SGD}
+INPUTS = {  # of a point of the plane, floats or Values
+    "x1": lambda x1, x2: x1,
+    "x2": lambda x1, x2: x2,
+    "x1²": lambda x1, x2: x1 * x1,
+    "x2²": lambda x1, x2: x2 * x2,
+    "x1x2": lambda x1, x2: x1 * x2,
+    "sin 3x1": lambda x1, x2: wengert.sin(3.0 * x1),
+    "sin 3x2": lambda x1, x2: wengert.sin(3.0 * x2),
+}
+TURNS = 1.75  # of an arm of the spiral
 
 
-def examples(kind):
+def examples(kind, count=60, noise=0.1, seed=0):
     """Points of the plane around its middle, and their classes, 0 and 1."""
     if kind == "moons":
-        X, Y = data.moons(COUNT, noise=0.1, seed=0)
+        X, Y = data.moons(count, noise=noise, seed=seed)
         return [[x - 0.5, y - 0.25] for x, y in X], Y
     if kind == "circles":
-        return data.circles(COUNT, noise=0.1, factor=0.4, seed=0)
+        return data.circles(count, noise=noise, factor=0.4, seed=seed)
+    draw = random.Random(seed).gauss
     if kind == "spiral":
-        X, Y = data.spiral(COUNT // 2, classes=2, noise=0.1, seed=0)
-        return [[1.4 * x, 1.4 * y] for x, y in X], Y
+        return spiral(count, noise, draw)
     corners, classes = data.xor()
-    draw = random.Random(0).gauss
-    X = [[2 * x - 1 + draw(0, 0.2) for x in corner] for corner in corners for _ in range(COUNT // 4)]
-    return X, [y for y in classes for _ in range(COUNT // 4)]
+    X = [[2 * x - 1 + draw(0, 0.1 + noise) for x in corner] for corner in corners for _ in range(count // 4)]
+    return X, [y for y in classes for _ in range(count // 4)]
+
+
+def spiral(count, noise, draw):
+    """Two arms that wind around one another; the noise is less than the room between them."""
+    X, Y = [], []
+    for arm in (0, 1):
+        for i in range(count // 2):
+            radius = 0.1 + 1.5 * i / max(count // 2 - 1, 1)
+            angle = math.pi * arm + 2 * math.pi * TURNS * i / max(count // 2 - 1, 1)
+            X.append([radius * math.sin(angle) + draw(0, noise / 4), radius * math.cos(angle) + draw(0, noise / 4)])
+            Y.append(arm)
+    return X, Y
 
 
 class Playground:
@@ -41,13 +62,19 @@ class Playground:
         activation: theirs.
         optimizer: "adam" or "sgd".
         rate: the learning rate.
-        seed: decides the weights.
+        seed: decides the weights, and the order of the examples.
+        inputs: what the network reads of a point, by the names of INPUTS.
+        batch: how many examples make a step; 0 for all.
+        penalty: the factor of the squares of the weights in the loss.
         X, Y: the examples and their classes.
     """
 
-    def __init__(self, layers, activation, optimizer, rate, seed, X, Y):
-        self.model = MLP(2, [*layers, 1], activation=activation, rng=random.Random(seed))
+    def __init__(self, layers, activation, optimizer, rate, seed, inputs, batch, penalty, X, Y):
+        self.inputs = [INPUTS[name] for name in inputs]
+        self.model = MLP(len(inputs), [*layers, 1], activation=activation, rng=random.Random(seed))
         self.optimizer = OPTIMIZERS[optimizer](self.model, lr=rate)
+        self.batch, self.penalty = batch, penalty
+        self.draw = random.Random(seed)
         self.losses = []
         self.loss = None
         self.learn_from(X, Y)
@@ -55,20 +82,44 @@ class Playground:
     def learn_from(self, X, Y):
         """Take these examples from the next step on."""
         self.X, self.Y = X, Y
+        self.left = []
 
     def set_rate(self, rate):
         """Take steps of this size from the next on."""
         self.optimizer.lr = rate
 
+    def set_parameter(self, name, number):
+        """Set a parameter by hand; gives every number."""
+        dict(self.model.named_parameters())[name].data = float(number)
+        return self.numbers()
+
+    def read(self, point):
+        """What the network reads of a point."""
+        return [of(*point) for of in self.inputs]
+
+    def chosen(self):
+        """The examples of the next step: all, or so many of them, until all have had their turn."""
+        if not 0 < self.batch < len(self.X):
+            return range(len(self.X))
+        if len(self.left) < self.batch:
+            self.left = self.draw.sample(range(len(self.X)), len(self.X))
+        taken, self.left = self.left[: self.batch], self.left[self.batch :]
+        return taken
+
     def step(self):
-        """One step of training on all examples; the loss before it."""
-        pairs = zip(self.X, self.Y, strict=True)
-        self.loss = mean([binary_cross_entropy_with_logits(self.model(x), y) for x, y in pairs])
-        self.losses.append(self.loss.data)
+        """One step of training; the mean loss of its examples before it."""
+        places = self.chosen()
+        self.loss = mean(
+            [binary_cross_entropy_with_logits(self.model(self.read(self.X[i])), self.Y[i]) for i in places]
+        )
+        told = self.loss.data
+        if self.penalty:
+            self.loss = self.loss + l2(self.model.parameters(), self.penalty)
+        self.losses.append(told)
         self.model.zero_grad()
         self.loss.backward()
         self.optimizer.step()
-        return self.loss.data
+        return told
 
     def names(self):
         """What the parameters are called."""
@@ -82,14 +133,14 @@ class Playground:
     def forward(self):
         """The network as a function of JavaScript, made from the rules of the table of operations.
 
-        It takes the parameters in the order of their names, a point and a list, into which it writes what every neuron
-        gives, layer by layer.
+        It takes the parameters in the order of their names, a point and a list, into which it writes what the network
+        reads of the point and then what every neuron gives, layer by layer.
         """
         point = [Value(0.0), Value(0.0)]
-        made, outputs = point, []
+        outputs = made = self.read(point)
         for layer in self.model.layers:
             made = layer(made)
-            outputs += made if isinstance(made, list) else [made]
+            outputs = outputs + (made if isinstance(made, list) else [made])
         names = {value: f"p[{i}]" for i, (_, value) in enumerate(self.model.named_parameters())}
         names |= {point[0]: "x1", point[1]: "x2"}
         graph, script = Graph(*outputs), Script()
@@ -109,8 +160,8 @@ class Playground:
 
         That is the first step in which the parameter receives a gradient, and what is said of this parameter there.
         """
-        inputs = [Value(x, f"x{i}") for i, x in enumerate(self.X[example], 1)]
-        logit = self.model(inputs)
+        point = [Value(x, f"x{i}") for i, x in enumerate(self.X[example], 1)]
+        logit = self.model(self.read(point))
         logit.label = "logit"
         loss = binary_cross_entropy_with_logits(logit, self.Y[example])
         loss.label = "loss"
@@ -120,5 +171,11 @@ class Playground:
         return [str(told), str(sequence.page()), f"{turn.number + 1},{told.name}"]
 
     def diagnosis(self):
-        """What `diagnose` says of the last step and of the losses so far."""
-        return str(wengert.diagnose(self.model, self.loss, self.losses)) if self.losses else ""
+        """What `diagnose` says of the last step and of the losses so far; in words, too, where it finds nothing."""
+        if not self.losses:
+            return ""
+        found = wengert.diagnose(self.model, self.loss, self.losses)
+        if found:
+            return str(found)
+        falls = "the loss falls, and " if self.losses[-1] < self.losses[0] else ""
+        return f"Healthy: {falls}no neuron is dead or saturated."

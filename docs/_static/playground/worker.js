@@ -60,14 +60,15 @@ function tell(losses) {
 }
 
 const methods = {
-  // The examples are those of a kind, or X and Y.
-  make(examples, ...setting) {
+  // The examples are so many of a kind, or X and Y; as many others of that kind are held out.
+  make(examples, count, noise, ...setting) {
     run++;
     playground?.destroy();
-    const [X, Y] = typeof examples === "string" ? plain(program.examples(examples)) : examples;
+    const drawn = (seed) => plain(program.examples(examples, count, noise, seed)), isKind = typeof examples === "string";
+    const [X, Y] = isKind ? drawn(0) : examples, held = isKind ? drawn(1) : [[], []];
     playground = program.Playground(...[...setting, X, Y].map(given));
     step = playground.step;
-    return { X, Y, names: plain(playground.names()), forward: playground.forward(), numbers: numbers() };
+    return { X, Y, held, names: plain(playground.names()), forward: playground.forward(), numbers: numbers() };
   },
   async play(pause) {
     const mine = ++run;
