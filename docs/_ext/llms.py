@@ -15,7 +15,8 @@ PROSE = (nodes.section, nodes.document)
 def first_sentence(tree):
     """The first sentence of a page's own prose; nothing of lists, tables or signatures."""
     for paragraph in tree.findall(nodes.paragraph):
-        if isinstance(paragraph.parent, PROSE) and (found := SENTENCE.match(paragraph.astext())):
+        text = "".join(paragraph.findall(nodes.Text)).strip()  # none of pictures alone
+        if isinstance(paragraph.parent, PROSE) and (found := SENTENCE.match(text)):
             return " ".join(found[0].split())
     return ""
 
