@@ -25,7 +25,7 @@ NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
 THINGS = ("class", "exception", "function", "module")
 BACK = re.compile(r'(<div class="viewcode-block" id="([\w.]+)">\n)<a class="viewcode-back" [^>]*>.*?</a>')
 NOT_IN = (nodes.reference, nodes.title, nodes.term)
-WITH_NAMES_OF_THEIR_OWN = "course/"  # the lessons' Value is the reader's
+WITH_NAMES_OF_THEIR_OWN = ("course/", "coming-from")  # the lessons' Value is the reader's, and others' MLP theirs
 
 
 class Entries:

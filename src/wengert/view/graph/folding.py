@@ -35,6 +35,7 @@ BRANCHES = 32  # the number of runs that a long sequence is folded into
 SMALL = 3  # up to this many values are not folded
 FEW = 8  # a sequence is cut where its items change kind, if there are fewer such places
 TOLD = 3  # the largest number of labels or operations in the name of a run
+REPEATED = ("example ", "step ")  # the names of uses of the same parameters begin with one of these
 OUTSIDE = 16  # the largest number of boxes for values outside a part
 
 
@@ -84,7 +85,11 @@ class Folding:
         self._stops, self._notes = stopping(graph)
         self.scopes: list[Scope] = [] if names else self._owned()
         places: Sequence[int] = range(len(graph))
-        items = _grouped(graph, places, self.scopes) if self.scopes else places
+        items: Sequence[int | Cluster] = places
+        if self.scopes:
+            grouped = _grouped(graph, places, self.scopes)
+            several = any(isinstance(item, Cluster) and item.name.startswith(REPEATED) for item in grouped)
+            items = grouped if several else _with_end(grouped, "result")
         self.everything: Cluster = Cluster("everything", items, places)
 
     def _owned(self) -> list[Scope]:
@@ -347,7 +352,7 @@ def _grouped(graph: Graph, places: Sequence[int], scopes: list[Scope], depth: in
             items += members
             continue
         inner = _grouped(graph, members, scopes, depth + 1)
-        if name.startswith(("example ", "step ")) and depth == 0:
+        if name.startswith(REPEATED) and depth == 0:
             inner = _with_end(inner, name)
         output = made[-1] if neuron and any(codes[place] == DOT for place in made) else -1
         items.append(inner[0] if len(inner) == 1 else Cluster(name, inner, members, output))

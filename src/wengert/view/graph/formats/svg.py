@@ -118,12 +118,12 @@ def _advance(text: str) -> float:
 
 
 def _cards(boxes: Sequence[Box]) -> list[Point]:
-    """Return the width and height of each box without its operation; values have equal widths, and so have parts."""
+    """Return the width and height of each box without its operation; parts have equal widths, else values have."""
     kinds = ["values" if box.place >= 0 else f"{box.kind} {bool(box.symbol)}" for box in boxes]
     widest: dict[str, float] = {}
     for kind, box in zip(kinds, boxes, strict=True):
         widest[kind] = max(widest.get(kind, 0.0), _breadth(box))
-    equal = ("values", "fold False", "fold True")
+    equal = {kind for kind in kinds if kind.startswith("fold")} or {"values"}
     lines = [len(box.rows) + bool(box.label) for box in boxes]
     heights = [LINE * count + (10.0 if count > 1 else 8.0) for count in lines]
     widths = [widest[kind] if kind in equal else _breadth(box) for kind, box in zip(kinds, boxes, strict=True)]
