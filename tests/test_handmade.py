@@ -104,7 +104,7 @@ def test_the_forms_of_a_node(make: Callable[[Value, Value], Any]) -> None:
     assert isinstance(e, Value)
     assert (e.data, e.grad, e._op, e.is_leaf, e.label) == (-1.0, 0.0, "+", False, "e" if e.label else "")
     assert (len(e._prev), set(e._prev), list(e._prev)) == (2, {a, b}, [a, b])
-    assert repr(e) == "Value(data=-1.0, grad=0.0)"
+    assert repr(e) == f"Value(data=-1.0, grad=0.0{', label=' + repr(e.label) if e.label else ''})"
 
 
 def test_prev_is_compared_as_a_tuple_and_as_a_set() -> None:
