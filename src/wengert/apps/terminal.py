@@ -96,7 +96,7 @@ def curve(numbers: Sequence[float], most: int = 40) -> str:
 
 
 def blocks(images: Sequence[Sequence[float]], labels: Sequence[int], predictions: Sequence[int]) -> str:
-    """Draw as many digits of 8 x 8 pixels as fit side by side, each with its prediction, and its label if that differs."""
+    """Draw as many digits of 8 x 8 pixels as fit side by side, with their predictions, and labels that differ."""
     fits = max((width() or 80) // (DIGIT + 2), 1)
     rows = []
     for y in range(0, DIGIT, 2):

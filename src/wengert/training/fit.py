@@ -258,8 +258,8 @@ def _check_arguments(
 ) -> None:
     for name, function in {"model": model, "loss": loss}.items():
         if not callable(function):
-            known = function if isinstance(function, str) and function in losses.__all__ else "mse"
-            hint = f", such as wengert.losses.{known}" if name == "loss" else ""
+            meant = function if isinstance(function, str) and function in losses.__all__ else "mse"
+            hint = f", such as wengert.losses.{meant}" if name == "loss" else ""
             raise ArgumentError(f"{name} is {function!r}; expected a function{hint}")
     if not isinstance(optimizer, Optimizer):
         raise ArgumentError(f"optimizer is {optimizer!r}; expected one of wengert.optim, such as Adam(model)")
