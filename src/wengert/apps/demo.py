@@ -192,9 +192,9 @@ def run(
     say(f"written to {os.path.join(folder, '')}:")
     for file in sorted(written, key=lambda file: file == WEIGHTS):
         say(f"    {file:<20} {about[file.partition('.')[0]]}")
-    drawn = f"the graph of the example with the largest loss, {loss.data:.4g}, of {len(lost)}"
+    drawn = f"the example with the largest loss, {loss.data:.4g}, of {len(lost)}"
     if not any(lost):
-        drawn = f"the graph of one of {len(lost)} examples; the loss of each is 0, and so are the gradients"
+        drawn = f"one of {len(lost)} examples; all losses and gradients are 0"
     say(f"    {GRAPH:<20} {drawn}")
     say("to load the weights:")
     print(f"    model = MLP({model.nin}, {list(setting.layers)}, activation={setting.activation!r})")
