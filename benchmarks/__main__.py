@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--peer", action="append", choices=keys, help="only this one; repeatable")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where table and plots go")
     parser.add_argument("--page", type=Path, action="append", default=[], help="a page between whose marks they go too")
-    parser.add_argument("--summary", type=Path, action="append", default=[], help="likewise, for the summary")
+    parser.add_argument("--targets", type=Path, help="a page between whose marks the targets go, and which are met")
     options = parser.parse_args(argv)
     peers = [peer for peer in PEERS if not options.peer or peer.key in options.peer]
     small = ["expression", "tiny", "moons", "import", "chain", "lift"]
@@ -62,10 +62,11 @@ def main(argv: list[str] | None = None) -> int:
         report.plot(options.out, growth)
     for page in options.page:
         report.into_page(page, text)
-    for page in options.summary:
-        report.into_page(page, report.summary(results, growth, lifts))
+    targets = report.targets(results, growth, lifts)
+    if options.targets:
+        report.into_page(options.targets, targets, "targets")
     say("")
-    print(text)
+    print(f"{text}\n{targets}")
     return int(any("wrong" in row.failed for rows in results.values() for row in rows))
 
 

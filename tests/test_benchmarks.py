@@ -189,16 +189,18 @@ def test_what_is_written(tmp_path):
     growth = {"wengert": [{"size": 10**6, "forward": 1.0, "backward": 2.0, "free": 3.0, "bytes": 80.0}]}
     results = {"moons": [row, slow, dead]}
     text = report.write(tmp_path, results, growth, complete=True)
-    assert "| 130x | 200x ✓ |" in text
+    targets = report.targets(results, growth)
+    assert "| 130x | 200x ✓ |" in targets
+    assert (tmp_path / "table.md").read_text() == f"{text}\n{targets}"
     assert report.marked("16x", False) == "**16x ✗**"
     assert "RuntimeError: a / b" in text
     nothing = race.Result(PEERS["micrograd"], rounds=[0.0, 0.0, 1e-4])  # an import that is lost in the start of Python
     assert "| 0 ns | ±0% |" in report.write(tmp_path / "import", {"import": [row, nothing]}, {}, complete=False)
     assert json.loads((tmp_path / "results.json").read_text())["chain"] == growth
     page = tmp_path / "page.md"
-    marks = report.BEGIN.format("benchmarks"), report.END.format("benchmarks")
+    marks = report.BEGIN.format("targets"), report.END.format("targets")
     page.write_text(f"before\n{marks[0]}old{marks[1]}\nafter\n")
-    report.into_page(page, report.summary(results, growth))
+    report.into_page(page, targets, "targets")
     assert page.read_text().startswith("before\n")
     assert page.read_text().endswith("after\n")
     assert "old" not in page.read_text()
