@@ -131,7 +131,7 @@ nitpicky = True  # what a docstring refers to within the library is there
 nitpick_ignore_regex = [
     ("py:.*", r"(?!wengert(_course)?\.).*"),  # Python's own types, those of other libraries, and words before a colon
     ("py:class", r"wengert\.(data\.(Item|Target)|ops\.op\.Op|view\.explain\._Finder)"),
-    ("py:class", r"wengert\.(training\.(history\.Progress|orders\.Orders)|compiler\.callpath\.CallPath)"),
+    ("py:class", r"wengert\.(training\.(history\.Progress|orders\.Orders)|compiler\.call\.callpath\.CallPath)"),
 ]
 
 
