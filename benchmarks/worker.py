@@ -60,7 +60,7 @@ def lift(compiled: Any, arguments: tuple[Any, ...]) -> dict[str, float]:
     candidate = compiled._runtime.last.candidate
     begin = time.perf_counter()
     candidate.lift()
-    candidate.back()
+    candidate.backward()
     return {"seconds": first + time.perf_counter() - begin, "first": first, "nodes": candidate.nodes}
 
 
