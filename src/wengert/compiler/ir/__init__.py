@@ -1,4 +1,4 @@
-"""Array programs: their steps, their expressions, and how they are simplified."""
+"""The compiler's intermediate representation: array programs, their expressions, and passes over them."""
 
 from wengert.compiler.ir.expression import (
     COMPARISONS,

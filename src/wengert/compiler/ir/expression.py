@@ -1,10 +1,10 @@
-"""What one element of an array is computed from: rows of the operation table, and their derivatives.
+"""The elementwise expressions of a Compute, and their derivatives.
 
 An expression is a tuple: ``("in", k)`` is the k-th operand of a Compute, ``("const", c)`` a number, ``("mask", m)`` an
 array of bools over its axes, ``("lt", a, b)`` and the like a comparison, ``("where", condition, a, b)`` a choice,
-``("guarded", condition, a, b)`` one that is seldom for a, ``("by rule", x, a, p, ...)`` x, whose derivative with
-respect to a is p, and ``("tanh", a)`` the row of that name. Derivatives are the rows' own rules, read over such
-expressions.
+``("guarded", condition, a, b)`` a choice that rarely takes a, ``("by rule", x, a, p, ...)`` x, whose derivative with
+respect to a is p, and ``("tanh", a)`` the row of that name in the operation table. Derivatives come from the rules of
+these rows, called with symbols.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Expr = tuple[Any, ...]
 LEAVES = ("in", "const", "mask")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu", *COMPARISONS)
-MODERATE = 2.0**64  # numbers up to this may be multiplied before what they are factors of
+MODERATE = 2.0**64  # constant factors may be folded while their product stays within this range
 ONE: Expr = ("const", 1.0)
 ZERO: Expr = ("const", 0.0)
 
 
 class Symbolic(Operators):
-    """An expression with arithmetic, so that a rule of the table can be read over it."""
+    """An expression with operators, so that a rule of the table can be called with it."""
 
     __slots__ = ("expr",)
 
@@ -36,19 +36,18 @@ class Symbolic(Operators):
         self.expr: Expr = expr
 
     def _operated(self, name: str, *operands: Any) -> Any:
-        return _made(name, *operands)
+        return _operation(name, *operands)
 
     def _apply_op(self, op: table.Op, operands: Any) -> Any:
-        return _made(op.name, *operands)
+        return _operation(op.name, *operands)
 
 
 def _expr(x: Any) -> Expr:
     return x.expr if isinstance(x, Symbolic) else ("const", float(x))
 
 
-def _made(name: str, *operands: Any) -> Any:
-    """The expression of an operation, without what multiplies by 1. (Never without what multiplies by 0: 0 * inf is
-    nan; nor what adds 0: -0.0 + 0.0 is 0.0.)
+def _operation(name: str, *operands: Any) -> Any:
+    """Build an operation, dropping factors of 1 but neither factors of 0 (0 * inf is nan) nor + 0 (-0.0 + 0.0 is 0.0).
     """
     a, b = operands[0], operands[-1]
     if name == "mul":
@@ -62,15 +61,14 @@ def _made(name: str, *operands: Any) -> Any:
                 return Symbolic(("div", _expr(other), x.expr[2]))
             known = other.expr[1] if isinstance(other, Symbolic) and other.expr[0] == "mul" else ZERO
             if isinstance(x, float) and known[0] == "const" and may_fold(x, known[1]):
-                return _made("mul", x * known[1], Symbolic(other.expr[2]))
+                return _operation("mul", x * known[1], Symbolic(other.expr[2]))
     elif name == "neg" and a.expr[0] == "neg":
         return Symbolic(a.expr[1])
     return Symbolic((name, *map(_expr, operands)))
 
 
 def may_fold(a: Any, b: Any) -> Any:
-    """Whether to multiply by the product of two numbers, or arrays of them, is to multiply by both: it is not where the
-    one leaves the range of floats and the other comes back.
+    """Return True if two constant factors, or arrays of them, may become one: not if one overflows and one underflows.
     """
     larger = (abs(a) >= 1.0) & (abs(b) >= 1.0) & (abs(a * b) <= MODERATE)
     smaller = (abs(a) <= 1.0) & (abs(b) <= 1.0) & (abs(a * b) >= 1.0 / MODERATE)
@@ -78,23 +76,23 @@ def may_fold(a: Any, b: Any) -> Any:
 
 
 def _choice(condition: Any, x: Any, y: Any, name: str = "where") -> Any:
-    """`where`, decided at once if the condition is known."""
     if not isinstance(condition, Symbolic):
         return x if condition else y
     return Symbolic((name, condition.expr, _expr(x), _expr(y)))
 
 
 def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
-    """`where`, of which what is rare is computed where it is needed."""
     return _choice(condition, careful(), plain, "guarded")
 
 
-# What the names in a rule of the table mean when it is read over expressions: one form for all elements.
+# The globals of a rule that is called with symbols: one form for all elements.
 SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=_guarded_form)
 
 
 def expand(expr: Expr) -> Expr | None:
-    """The same by the rows that its own row is written with; None for C's rows, series and a user's Python."""
+    """Rewrite an operation in terms of the rows that its rule calls; None for C functions, series and user-written
+    Python.
+    """
     if expr[0] == "by rule":
         return expr[1]  # type: ignore[no-any-return]
     row = table.BY_NAME[expr[0]]
@@ -112,29 +110,30 @@ def _symbolic(expr: Expr) -> Any:
 
 
 def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool]) -> list[Any]:
-    """The partial derivative of a row by each of its operands, as symbols; `out` stands for its value."""
+    """Return the partial derivatives of an operation with respect to its operands; `out` stands for its value."""
     name, *operands = expr
     xs = [_symbolic(x) for x in operands]
     if name == "by rule":
         return [None, *[y for slope in xs[2::2] for y in (slope, None)]]
     if name == "relu":
-        return [_choice(_made("ne", Symbolic(out), 0.0), 1.0, 0.0)]  # of nan 1, as the row says
+        return [_choice(_operation("ne", Symbolic(out), 0.0), 1.0, 0.0)]  # 1 at nan, like the row's own rule
     if name == "log" and is_nonnegative(operands[0], nonnegative):
-        return [_made("div", 1.0, xs[0])]
+        return [_operation("div", 1.0, xs[0])]
     if name == "pow" and isinstance(xs[1], float):
         return [_power(xs[0], xs[1], Symbolic(out) if out[0] == "in" else None), None]
     row = table.BY_NAME[name]
     try:
-        slopes = interpret(row.partials, SYMBOLS)(Symbolic(out), *xs)
-    except TypeError:  # a user's rule that needs floats is called on each element
+        derivatives = interpret(row.partials, SYMBOLS)(Symbolic(out), *xs)
+    except TypeError:  # a user's rule that needs floats: call it element by element
         code = ("const", float(row.code))
-        slopes = [Symbolic(("partial", code, ("const", float(k)), out, *operands)) for k in range(len(xs))]
-    return list(slopes) if isinstance(slopes, (tuple, list)) else [slopes]
+        derivatives = [Symbolic(("partial", code, ("const", float(k)), out, *operands)) for k in range(len(xs))]
+    return list(derivatives) if isinstance(derivatives, (tuple, list)) else [derivatives]
 
 
 def _power(x: Any, exponent: float, out: Any) -> Any:
-    """The derivative of x**exponent by x: from its value where that is kept and is no help only where the derivative is
-    not finite either, of small powers by products, of the rest by a power.
+    """Return the derivative of x**exponent with respect to x.
+
+    It uses the stored value of the power where that loses nothing, products for small powers, and else another power.
     """
     if exponent == 2.0:
         return 2.0 * x
@@ -148,13 +147,13 @@ def _power(x: Any, exponent: float, out: Any) -> Any:
 def cotangents(
     expr: Expr, gradient: Expr, out: Expr | None = None, nonnegative: Callable[[int], bool] = lambda operand: False
 ) -> dict[int, Expr]:
-    """What each operand of an expression receives when it receives `gradient`.
+    """Return the cotangent that each operand receives when the expression receives `gradient`.
 
     Args:
-        expr: what is computed.
+        expr: the expression.
         gradient: the cotangent of its value.
-        out: what stands for its value, if that is kept.
-        nonnegative: whether an operand can only be 0, positive or nan.
+        out: an expression for its value, if that is stored.
+        nonnegative: whether an operand is known to be 0, positive or nan.
 
     >>> cotangents(("mul", ("in", 0), ("in", 1)), ("in", 2))
     {0: ('mul', ('in', 2), ('in', 1)), 1: ('mul', ('in', 2), ('in', 0))}
@@ -178,13 +177,13 @@ def _spread(expr: Expr, gradient: Any, out: Expr | None, received: dict[int, Any
     elif name == "mul" and expr[1] == expr[2]:
         _spread(expr[1], gradient * (2.0 * _symbolic(expr[1])), None, received, nonnegative)
     elif name not in LEAVES and name not in COMPARISONS and name != "stop_gradient":
-        for x, slope in zip(expr[1:], partials(expr, out or expr, nonnegative), strict=True):
-            if x[0] not in ("const", "mask") and slope is not None:
-                _spread(x, gradient * slope, None, received, nonnegative)
+        for x, derivative in zip(expr[1:], partials(expr, out or expr, nonnegative), strict=True):
+            if x[0] not in ("const", "mask") and derivative is not None:
+                _spread(x, gradient * derivative, None, received, nonnegative)
 
 
 def repeated(expr: Expr) -> list[Expr]:
-    """The largest parts with a function in them that occur more than once.
+    """Return the largest subexpressions that call a function and occur more than once.
 
     >>> e = ("exp", ("in", 0))
     >>> repeated(("div", e, ("add", ("const", 1.0), e)))
@@ -196,14 +195,14 @@ def repeated(expr: Expr) -> list[Expr]:
 
 
 def _count(expr: Expr, seen: dict[Expr, int]) -> bool:
-    """Count the parts that hold a function; what stands in one that was met before is not looked at again."""
+    """Count the subexpressions that call a function, without descending into those counted before."""
     if expr[0] in LEAVES:
         return False
     if expr in seen:
         seen[expr] += 1
         return True
-    branches = expr[1::2] if expr[0] == "guarded" else expr[1:]  # what is seldom computed counts for nothing
-    inner = [_count(branch, seen) for branch in branches]  # all of them, so that each is counted
+    branches = expr[1::2] if expr[0] == "guarded" else expr[1:]  # not the rare branch
+    inner = [_count(branch, seen) for branch in branches]  # a list, as any() alone would stop early
     costly = any(inner) or expr[0] not in CHEAP
     if costly:
         seen[expr] = 1
@@ -211,20 +210,20 @@ def _count(expr: Expr, seen: dict[Expr, int]) -> bool:
 
 
 def leaves(expr: Expr) -> list[Expr]:
-    """The operands, numbers and masks of an expression, as often as they stand there, in order of appearance."""
+    """Return the operands, numbers and masks of an expression in order of appearance, with repetitions."""
     found: list[Expr] = []
-    waiting = [expr]
-    while waiting:
-        part = waiting.pop()
+    stack = [expr]
+    while stack:
+        part = stack.pop()
         if part[0] in LEAVES:
             found.append(part)
         else:
-            waiting.extend(part[:0:-1])
+            stack.extend(part[:0:-1])
     return found
 
 
 def inputs(expr: Expr) -> list[int]:
-    """The operands that an expression reads, each once, in order of appearance.
+    """Return the operands that an expression reads, each once, in order of appearance.
 
     >>> inputs(("add", ("in", 1), ("mul", ("in", 0), ("in", 1))))
     [1, 0]
@@ -233,7 +232,7 @@ def inputs(expr: Expr) -> list[int]:
 
 
 def times(expr: Expr, k: int) -> int:
-    """How often an expression reads an operand.
+    """Count how often an expression reads operand k.
 
     >>> times(("mul", ("in", 0), ("add", ("in", 1), ("in", 0))), 0)
     2
@@ -242,24 +241,23 @@ def times(expr: Expr, k: int) -> int:
 
 
 def has_mask(expr: Expr) -> bool:
-    """Whether an expression names an array of bools over its axes."""
     return "mask" in [leaf[0] for leaf in leaves(expr)]
 
 
 def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
-    """The expression with each leaf replaced by what `leaf` makes of it."""
+    """Replace each leaf of an expression by ``leaf(it)``."""
     if expr[0] in LEAVES:
         return leaf(expr)
     return (expr[0], *(rewrite(branch, leaf) for branch in expr[1:]))
 
 
 def rename(expr: Expr, names: dict[int, int]) -> Expr:
-    """The expression with its operands renumbered."""
+    """Renumber the operands of an expression."""
     return rewrite(expr, lambda leaf: ("in", names[leaf[1]]) if leaf[0] == "in" else leaf)
 
 
 def is_nonnegative(expr: Expr, nonnegative: Callable[[int], bool] = lambda operand: False) -> bool:
-    """Whether an expression can only be 0, positive or nan; `nonnegative` says so of an operand."""
+    """Return True if an expression can only be 0, positive or nan, given which operands are."""
     name, *branches = expr
     if name == "in":
         return nonnegative(branches[0])

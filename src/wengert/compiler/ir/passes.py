@@ -1,6 +1,4 @@
-"""What a Program does not need: copies are read through, padding that nobody looks at is left as it is, and what
-nothing reads is dropped.
-"""
+"""Passes over a Program: read through copies, leave padding undefined where no reader needs zeros, drop dead steps."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ X: Expr = ("in", 0)
 
 
 def fuse(program: Program) -> None:
-    """Let the readers of a copy read what it copies, then drop the steps that nothing reads."""
+    """Make the readers of a copy read its source, then drop the steps that nothing reads."""
     copies: dict[int, Compute] = {}
     for step in program.steps:
         if isinstance(step, Loop):
@@ -35,7 +33,7 @@ def fuse(program: Program) -> None:
 
 
 def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) -> Access:
-    """The access to what a copy copies; the same access if the copy is none, or is not read axis by axis."""
+    """Return the access to the source of a copy; the same access if there is none, or it is not read axis by axis."""
     copy = copies.get(id(access.array))
     if copy is None or access.table is not None or access.index is not None or access.base:
         return access
@@ -62,18 +60,18 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
 
 
 def take_factors_out(program: Program, before: Program) -> None:
-    """Write the sum of ``a[i] * x[i, j]`` over j as a times the sum of x, where an earlier step has summed x up.
+    """Write the sum of ``a[i] * x[i, j]`` over j as a times the sum of x, if an earlier step computes that sum.
 
-    The derivative of a softmax is such a sum.
+    The derivative of a softmax has this form.
 
     Args:
         program: a reverse sweep.
-        before: the program that it is of.
+        before: the program that it differentiates.
     """
     steps = [step for step in (*before.steps, *program.steps) if isinstance(step, Compute)]
     makers = {id(step.out): step for step in steps}
     own = set(map(id, program.steps))
-    sums: dict[tuple[int, tuple[int, ...]], Array] = {}  # by the array and the axes that are left
+    sums: dict[tuple[int, tuple[int, ...]], Array] = {}  # by the array and the shape of the sum
     for step in steps:
         plain = step.reduce == "sum" and step.mask is None and step.expr in (X, ("neg", X))
         if not plain or not step.operands[0].is_whole(step.axes):
@@ -91,7 +89,7 @@ def take_factors_out(program: Program, before: Program) -> None:
 def _factor_and_sum(
     maker: Compute | None, step: Compute, sums: dict[tuple[int, tuple[int, ...]], Array]
 ) -> list[Access] | None:
-    """How a sum reads the factor that is the same for all its terms, and the known sum of the other factor."""
+    """Return accesses to the factor that all terms of a sum share, and to the known sum of the other factor."""
     if maker is None or maker.reduce or maker.expr not in (("mul", X, ("in", 1)), ("mul", ("in", 1), X)):
         return None
     for factor, rest in permutations(maker.operands):
@@ -103,20 +101,19 @@ def _factor_and_sum(
 
 
 def unmask(program: Program) -> None:
-    """Let padding hold anything where no reader counts on its being 0.
+    """Leave the padding of an array undefined if no reader relies on its being 0.
 
-    Counting on it are a sum without a mask of its own, and what puts arrays together. A product with a clean array, or
-    a quotient of one, is clean by itself, up to 0 times infinity: what comes out of that is not finite, and such a
-    result is left to the engine.
+    Sums without a mask of their own and Assembles rely on it. A product with a clean array, or a quotient of one, is
+    clean by itself, up to 0 times infinity; such a result is not finite, so the engine computes it.
     """
-    counted_on = {id(array) for array in program.outputs.values()}
+    needs_zeros = {id(array) for array in program.outputs.values()}
     for step in program.steps:
         if isinstance(step, Assemble):
-            counted_on.update(id(part) for _, part in step.parts)
+            needs_zeros.update(id(part) for _, part in step.parts)
         elif isinstance(step, Loop):
-            counted_on.update(id(array) for array in step.reads)
+            needs_zeros.update(id(array) for array in step.reads)
         elif step.reduce and step.mask is None:
-            counted_on.update(id(x.array) for x in step.operands)
+            needs_zeros.update(id(x.array) for x in step.operands)
     for step in reversed(program.steps):
         if (
             not isinstance(step, Compute)
@@ -126,17 +123,17 @@ def unmask(program: Program) -> None:
         ):
             continue
         inner = step.expr[2]
-        if id(step.out) not in counted_on:
+        if id(step.out) not in needs_zeros:
             step.expr, step.out.clean = inner, False
             continue
         factor = _clean_factor(step, inner)
         if factor is not None:
-            counted_on.add(id(factor))
+            needs_zeros.add(id(factor))
             step.expr = inner
 
 
 def _clean_factor(step: Compute, expr: Expr) -> Array | None:
-    """An array with the same padding that makes a product or a quotient 0 there."""
+    """Return an array with the same padding that makes a product or a quotient 0 there."""
     branches: tuple[Expr, ...] = expr[1:3] if expr[0] == "mul" else expr[1:2] if expr[0] == "div" else ()
     for branch in branches:
         if branch[0] == "in":
@@ -149,25 +146,24 @@ def _clean_factor(step: Compute, expr: Expr) -> Array | None:
 
 
 def _drop_unread(program: Program) -> None:
-    """Drop steps backwards, so that what only a dropped step read goes too."""
     read = {id(array) for array in (*program.outputs.values(), *program.gradients.values())}
-    kept: list[Step] = []
-    for step in reversed(program.steps):
+    live: list[Step] = []
+    for step in reversed(program.steps):  # in reverse, so that the sources of a dropped step go too
         if isinstance(step, Loop):
-            _drop_from_turns(step, read)
+            _drop_from_loop(step, read)
         if any(id(array) in read for array in step.makes):
-            kept.append(step)
+            live.append(step)
             read.update(map(id, step.reads))
-    program.steps = kept[::-1]
+    program.steps = live[::-1]
 
 
-def _drop_from_turns(loop: Loop, read: set[int]) -> None:
-    """Drop what neither others read of a loop nor its later iterations."""
+def _drop_from_loop(loop: Loop, read: set[int]) -> None:
+    """Drop the steps and outputs that neither other steps nor later iterations read."""
     by_out = {id(output.out): output for output in loop.outputs}
     needed = {id(output.part) for output in loop.outputs if id(output.out) in read}
-    looked_at = -1
-    while looked_at < len(needed):  # an iteration may need what only the next one reads
-        looked_at = len(needed)
+    known = -1
+    while known < len(needed):  # an array may be needed by the next iteration alone
+        known = len(needed)
         for step in reversed(loop.steps):
             for array in step.reads if id(step.out) in needed else ():
                 output = by_out.get(id(array.slice.array)) if array.slice else None

@@ -1,10 +1,10 @@
-"""The array program that a lifted computation becomes: arrays, and two kinds of steps.
+"""The array programs that recordings are lifted to: arrays, and the steps that fill them.
 
-A `Compute` fills an array with one expression, element by element, and may sum or take the greatest over some axes.
-Maps, reductions and matrix products are shapes of it, and no kinds of their own. An `Assemble` puts arrays together,
-adding where they overlap. How an element is found is said by an `Access`: a base and one stride an axis, or a table of
-places. The batch is an axis like the others, of a length that is known only when the program runs. A `Loop` does such
-steps again and again, each iteration with what earlier iterations have left.
+A `Compute` fills an array with one expression, element by element, and may reduce over some axes: maps, reductions and
+matrix products are all Computes. An `Assemble` puts arrays together, adding where they overlap. An `Access` says where
+each element is found: a base and one stride for each axis, or a table of places. The batch is an axis like the others,
+whose length is known only when the program runs. A `Loop` repeats such steps; each iteration may read outputs of
+earlier ones.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class ProgramError(WengertError):
-    """A program that breaks a rule of its own: a fault of the lifter, never of the user's code."""
+    """A program breaks a rule of this representation: a fault of the compiler, never of the user's code."""
 
 
 @dataclass(eq=False)
 class Array:
-    """One named array."""
-
     name: str
     shape: tuple[int, ...]
     role: str  # param | const | input | index | value | slice
@@ -45,15 +43,15 @@ class Array:
     nonnegative: bool = False
     slice: Slice | None = None  # of a slice: what it shows
 
-    def __post_init__(self) -> None:  # what is asked for at every access; the shape stays what it is
-        self.batched: bool = self.shape[:1] == (BATCH,)  # whether every example of a batch has elements of its own
+    def __post_init__(self) -> None:  # attributes, not properties: they are read very often, and the shape is fixed
+        self.batched: bool = self.shape[:1] == (BATCH,)
         self.cell_shape: tuple[int, ...] = self.shape[1:] if self.batched else self.shape  # without the batch
-        self.size: int = prod(self.cell_shape)  # how many elements an example has
-        self.strides: tuple[int, ...] = (1,) * self.batched + contiguous(self.cell_shape)  # of the elements in order
+        self.size: int = prod(self.cell_shape)  # elements of one example
+        self.strides: tuple[int, ...] = (1,) * self.batched + contiguous(self.cell_shape)
 
     @property
     def written_shape(self) -> str:
-        """The shape as comments have it, N being the number of examples."""
+        """The shape for comments in generated code, with N for the number of examples."""
         return f"({', '.join('N' if n == BATCH else str(n) for n in self.shape)})"
 
     def __repr__(self) -> str:
@@ -62,7 +60,7 @@ class Array:
 
 @dataclass(eq=False)
 class Slice:
-    """What is seen of an array at iteration t of a loop: its cells from ``base + step * t`` on."""
+    """The cells of an array that iteration t of a loop sees: those from ``base + step * t`` on."""
 
     array: Array
     base: int
@@ -71,7 +69,7 @@ class Slice:
 
 @dataclass(eq=False)
 class Index:
-    """A part of an address that is known only when the program runs: ``step * array[base + strides . point]``."""
+    """A part of an address that is known only at run time: ``step * array[base + strides . point]``."""
 
     array: Array
     step: int
@@ -82,24 +80,25 @@ class Index:
 
 @dataclass(eq=False)
 class Access:
-    """Which element an array gives at each point of a Compute: ``cells[base + strides . point]``, or ``cells[table]``.
+    """The element of an array that each point of a Compute reads: ``cells[base + strides . point]``, or
+    ``cells[table]``.
 
-    Cells are counted within an example; along the batch axis a stride is 1 for a batched array, else 0.
+    Cells are counted within an example; along the batch axis the stride is 1 for a batched array, else 0.
     """
 
     array: Array
     base: int
     strides: tuple[int, ...]
-    table: Places | None = None  # over the axes that are not the batch
+    table: Places | None = None  # over the axes without the batch
     index: Index | None = None
 
     def permuted(self, order: Sequence[int], axes: Sequence[int]) -> Access:
-        """The same access with the axes of its Compute in another order, or only some of them."""
+        """Return the access with the axes of its Compute in another order, or only some of them."""
         table = self.table
         if table is not None:
             plain = [i for i in range(len(axes)) if axes[i] != BATCH]
             stay = [plain.index(i) for i in order if axes[i] != BATCH]
-            gone = [k for k in range(len(plain)) if k not in stay]  # along which it does not change
+            gone = [k for k in range(len(plain)) if k not in stay]  # it is constant along these
             table = table.transpose(stay + gone)
             for _ in gone:
                 table = table[..., 0]
@@ -110,7 +109,7 @@ class Access:
         return Access(self.array, self.base, tuple([self.strides[i] for i in order]), table, index)
 
     def depends_on(self, axis: int, axes: Sequence[int]) -> bool:
-        """Whether the element changes along an axis."""
+        """Return True if the element changes along an axis."""
         if self.index is not None and self.index.strides[axis]:
             return True
         if self.table is not None and axes[axis] != BATCH:
@@ -118,7 +117,7 @@ class Access:
         return self.strides[axis] != 0
 
     def cells(self, axes: Sequence[int]) -> list[int]:
-        """Its cells at the points of some axes, one after another, without what its index adds."""
+        """Return the cells at the points of some axes, one after another, without the index's part."""
         if self.table is not None:
             return self.table.reshape(-1).tolist()
         cells = [self.base]
@@ -128,7 +127,7 @@ class Access:
         return cells
 
     def is_whole(self, axes: Sequence[int]) -> bool:
-        """Whether the points are the array's elements in their order."""
+        """Return True if it reads the array element by element, in order."""
         return (
             self.table is None
             and self.index is None
@@ -147,21 +146,18 @@ class Compute:
     operands: list[Access]
     expr: Expr
     reduce: str = ""  # "" | sum | max | min
-    mask: Any = None  # which points of the axes (without the batch) a reduction takes
+    mask: Any = None  # which points of the axes (without the batch) are reduced
 
     @property
     def reads(self) -> list[Array]:
-        """The array of each operand."""
         return [access.array for access in self.operands]
 
     @property
     def makes(self) -> list[Array]:
-        """The array that it fills."""
         return [self.out]
 
     @property
     def reduced(self) -> tuple[int, ...]:
-        """The numbers of the axes that are reduced."""
         return tuple(range(len(self.out.shape), len(self.axes)))
 
 
@@ -174,20 +170,18 @@ class Assemble:
 
     @property
     def reads(self) -> list[Array]:
-        """The parts."""
         return [part for _, part in self.parts]
 
     @property
     def makes(self) -> list[Array]:
-        """The array that it fills."""
         return [self.out]
 
 
 class LoopOutput(NamedTuple):
-    """What is kept of each iteration of a loop: its `part` becomes one row of `out`.
+    """An output of a loop: each iteration writes `part` to one row of `out`.
 
-    Rows are in the order of a forward loop. If iterations read what earlier ones have left, as many rows as they look
-    back come first, or last in a backward loop: `initial`, or zeros.
+    Rows are in the order of a forward loop. If iterations read rows of earlier ones, as many rows as they look back
+    come first, or last in a backward loop: `initial`, or zeros.
     """
 
     part: Array
@@ -197,10 +191,10 @@ class LoopOutput(NamedTuple):
 
 @dataclass(eq=False)
 class Loop:
-    """Steps that are done in each of `count` iterations, with arrays of their own, which nobody else reads.
+    """Steps that run in each of `count` iterations, on arrays that no step outside reads.
 
-    They read arrays from outside as they are, or through slices, which move on with each iteration. They read what
-    earlier iterations have left through slices, too. A loop that runs backward begins with the last iteration.
+    They read arrays from outside as they are, or through slices that move on with each iteration; they read outputs of
+    earlier iterations through slices, too. A backward loop begins with the last iteration.
     """
 
     count: int
@@ -210,13 +204,13 @@ class Loop:
 
     @property
     def slices(self) -> list[Array]:
-        """The slices that its steps read through, each once."""
+        """The slices that its steps read, each once."""
         read = {id(array): array for step in self.steps for array in (*step.reads, *_indices(step))}
         return [array for array in read.values() if array.slice is not None]
 
     @property
     def reads(self) -> list[Array]:
-        """What it reads of the arrays outside, each once."""
+        """The arrays from outside that it reads, each once."""
         own = {id(step.out) for step in self.steps} | {id(output.out) for output in self.outputs}
         read = [array.slice.array if array.slice else array for step in self.steps for array in step.reads]
         read += [output.initial for output in self.outputs if output.initial is not None]
@@ -224,15 +218,14 @@ class Loop:
 
     @property
     def makes(self) -> list[Array]:
-        """The arrays that it leaves."""
         return [output.out for output in self.outputs]
 
     def initial_rows(self, output: LoopOutput) -> int:
-        """How many rows of what is kept are there before the first iteration."""
+        """Count the rows of an output that exist before the first iteration."""
         return output.out.cell_shape[0] - self.count
 
     def first_row(self, output: LoopOutput) -> int:
-        """Where the rows of the iterations begin."""
+        """Return the row that iteration 0 writes."""
         return 0 if self.backward else self.initial_rows(output)
 
 
@@ -240,39 +233,36 @@ Step = Compute | Assemble | Loop
 
 
 def _indices(step: Compute | Assemble) -> list[Array]:
-    """The arrays of integers by which a step's places are chosen."""
+    """Return the arrays of integers that a step's accesses use as indices."""
     accesses = step.operands if isinstance(step, Compute) else [access for access, _ in step.parts]
     return [access.index.array for access in accesses if access.index is not None]
 
 
 @dataclass(eq=False)
 class Program:
-    """Arrays, the steps that fill them, and what is returned."""
-
     arrays: list[Array] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     outputs: dict[str, Array] = field(default_factory=dict)  # "out", "auxiliary", and "sides" for what guards compare
     gradients: dict[str, Array] = field(default_factory=dict)  # of a reverse program: by the name of the param
     seed: Array | None = None  # of a reverse program: the cotangent of "out"
-    padded: bool = False  # whether elements that no scalar program computes are computed here and masked out
-    as_written: bool = False  # whether it has sums that are added as they are written, for terms of them cancel
+    padded: bool = False  # whether it computes elements that the recording lacks, and masks them out
+    as_written: bool = False  # whether some sums keep the recording's order, because terms of them cancel
 
     @property
     def size(self) -> int:
-        """How many steps it is written with."""
+        """The number of steps, those of loops counted once."""
         return len(self.each_step())
 
     def each_step(self) -> list[Compute | Assemble]:
-        """The steps, those of an iteration of a loop too."""
+        """Return all steps, with those of loops in place of the loops."""
         return [each for step in self.steps for each in (step.steps if isinstance(step, Loop) else [step])]
 
     def of_role(self, role: str) -> list[Array]:
-        """The arrays with a role, in their order."""
         return [array for array in self.arrays if array.role == role]
 
 
 def contiguous(shape: Iterable[int]) -> tuple[int, ...]:
-    """The strides of an array stored row by row.
+    """Return the strides of an array that is stored row by row.
 
     >>> contiguous((4, 3, 2))
     (6, 2, 1)
@@ -285,15 +275,15 @@ def contiguous(shape: Iterable[int]) -> tuple[int, ...]:
 
 
 def whole(array: Array) -> Access:
-    """The access that reads an array element by element."""
+    """Return the access that reads an array element by element."""
     return Access(array, 0, array.strides)
 
 
 def verify(program: Program, given: Iterable[Array] = ()) -> None:
-    """Check that a program keeps its rules: `given` lists arrays that another program has made.
+    """Check the rules of a program; `given` lists arrays that another program has made.
 
     Raises:
-        ProgramError: it does not; the message says which array and which rule.
+        ProgramError: a rule is broken; the message names the array and the rule.
     """
     made = {id(array) for array in given} | {id(array) for array in program.arrays if array.role != "value"}
     if program.seed is not None:
@@ -306,7 +296,7 @@ def verify(program: Program, given: Iterable[Array] = ()) -> None:
 
 
 def _verify_steps(steps: Iterable[Step], made: set[int], is_reverse: bool) -> None:
-    """Check steps; what they make is added to what is `made`."""
+    """Check steps, and add the arrays that they make to `made`."""
     for step in steps:
         for array in step.makes:
             _demand(id(array) not in made, "{} is made twice", array.name)
@@ -314,8 +304,8 @@ def _verify_steps(steps: Iterable[Step], made: set[int], is_reverse: bool) -> No
             _verify_loop(step, made, is_reverse)
         elif isinstance(step, Compute):
             _verify_compute(step, made)
-            if not is_reverse:  # there, what meets padding is a cotangent that is 0 in it
-                rule = "{}: a {} takes in padding that holds anything"
+            if not is_reverse:  # in a reverse sweep padding meets cotangents that are 0 there
+                rule = "{}: a {} includes undefined padding"
                 _demand(not _takes_in_padding(step), rule, step.out.name, step.reduce)
         else:
             name = step.out.name
@@ -374,7 +364,7 @@ def _verify_compute(step: Compute, made: set[int]) -> None:
 
 
 def _takes_in_padding(step: Compute) -> bool:
-    """Whether a reduction takes in padding that counts: in a sum a 0 there makes the product at its point 0."""
+    """Return True if a reduction includes padding that may be nonzero; a clean 0 makes the product at its point 0."""
     if not step.reduce or all(access.array.mask is None for access in step.operands):
         return False
     plain = [i for i, n in enumerate(step.axes) if n != BATCH]
@@ -391,7 +381,7 @@ def _takes_in_padding(step: Compute) -> bool:
         padding |= here
         zeros |= here & (access.array.clean and step.reduce == "sum")
     taken = np.ones(shape, bool) if step.mask is None else step.mask
-    if step.out.mask is not None:  # what comes out in padding is of no concern
+    if step.out.mask is not None:  # padding of the result does not matter
         taken = taken & step.out.mask.reshape((*step.out.cell_shape, *[1] * len(step.reduced)))
     return bool((padding & ~zeros & taken).any())
 
@@ -412,6 +402,6 @@ def _verify_access(access: Access, axes: tuple[int, ...], read: str, name: str) 
 
 
 def _demand(holds: bool, rule: str, *names: Any) -> None:
-    """Raise, unless it holds, the rule with these names: they are put in then, for there are very many rules."""
+    """Raise the rule, formatted with these names, unless it holds. (To format each message in advance is slow.)"""
     if not holds:
         raise ProgramError(rule.format(*names))

@@ -1,6 +1,6 @@
-"""How the numbers of a group are laid out: which order and which shape turn their operands into strides.
+"""Memory layouts: find the order and the shape in which the operands of a group are read with strides.
 
-Everything here is arithmetic on arrays of integers: rows of numbers' names, or of cells within an array.
+All of this is arithmetic on arrays of integers: rows of numbers' ids, or of cells within an array.
 """
 
 from __future__ import annotations
@@ -14,33 +14,32 @@ import numpy as np
 __all__ = ["Grid", "fit", "nested", "product_grid", "without_broadcast"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-DENSE = 0.4  # a product with at least this share of its elements in use is computed whole
-LOOKS = 64  # how often labels may spread before components are given up
+DENSE = 0.4  # a matrix product is computed whole if at least this share of its elements is used
+ROUNDS = 64  # rounds of spreading labels before the search for components is given up
 
 
 @dataclass
 class Grid:
-    """Rows of a group in the order and the shape in which their array holds them."""
+    """The rows of a group in the order and the shape in which an array stores them."""
 
-    rows: Ints  # over the array's shape: which row; any row for padding
-    cell: Ints  # for each row, where it stands
-    mask: Any  # over the array's shape: whether it is no padding; None when there is none
+    rows: Ints  # over the array's shape: the row; any row in padding
+    cell: Ints  # the cell of each row
+    mask: Any  # over the array's shape: False in padding; None if there is none
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The array's shape."""
         return tuple(self.rows.shape)
 
     @classmethod
     def of(cls, rows: Ints, count: int) -> Grid:
-        """The grid of rows that fill a shape."""
+        """Return the grid of rows that fill a shape without padding."""
         cell = np.empty(count, np.int64)
         cell[rows.reshape(-1)] = np.arange(count)
         return cls(rows, cell, None)
 
 
 def fit(cells: Ints, mask: Any = None) -> tuple[int, tuple[int, ...]] | None:
-    """The base and the strides that give these cells over their axes; None if nothing does.
+    """Return the base and the strides that give these cells over their axes; None if there are none.
 
     >>> fit(np.array([[5, 7], [1, 3]]))
     (5, (-4, 2))
@@ -68,7 +67,7 @@ def fit(cells: Ints, mask: Any = None) -> tuple[int, tuple[int, ...]] | None:
 
 
 def addresses(base: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> Ints:
-    """The cells that a base and strides name over a shape."""
+    """Return the cells that a base and strides give over a shape."""
     cells = np.full(shape, base)
     for axis, (stride, length) in enumerate(zip(strides, shape, strict=True)):
         if stride:
@@ -77,7 +76,7 @@ def addresses(base: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> In
 
 
 def nested(columns: list[Ints], count: int, hint: tuple[int, ...] = ()) -> tuple[int, ...]:
-    """The shape over which as many columns of cells as possible have strides, the most important first.
+    """Return the shape over which as many columns of cells as possible have strides, the most important column first.
 
     >>> nested([np.array([0, 1, 2, 8, 9, 10]), np.array([4, 4, 4, 5, 5, 5])], 6)
     (2, 3)
@@ -105,21 +104,21 @@ def nested(columns: list[Ints], count: int, hint: tuple[int, ...] = ()) -> tuple
 
 
 def _run(column: Ints) -> int:
-    """How many cells at the start are equally far apart."""
+    """Count the cells at the start that are equally far apart."""
     steps = np.diff(column)
     change = np.flatnonzero(steps != steps[0])
     return len(column) if not len(change) else int(change[0]) + 1
 
 
 def _repeats(column: Ints, length: int) -> bool:
-    """Whether each stretch of that length has the same steps, all of one size."""
+    """Return True if all stretches of a length have the same steps, all equal."""
     table = column.reshape(-1, length)
     steps = table - table[:, :1]
     return bool((steps == steps[0]).all()) and bool((np.diff(steps[0], 2) == 0).all())
 
 
 def without_broadcast(table: Ints) -> tuple[Ints, tuple[int, ...]]:
-    """The table without the axes along which it does not change, and the numbers of the axes that stay.
+    """Return the table without the axes along which it is constant, and the numbers of the other axes.
 
     >>> without_broadcast(np.array([[1, 2], [1, 2]]))
     (array([1, 2]), (1,))
@@ -135,7 +134,7 @@ def without_broadcast(table: Ints) -> tuple[Ints, tuple[int, ...]]:
 
 
 def distinct(rows: Ints) -> tuple[Ints, Ints]:
-    """The first of each kind of row, in order of appearance, and for each row which kind it is."""
+    """Return the first row of each kind, in order of appearance, and the kind of each row."""
     if len(rows) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
     mixed = rows * np.int64(0x9E3779B97F4A7C15 - (1 << 64))
@@ -145,7 +144,7 @@ def distinct(rows: Ints) -> tuple[Ints, Ints]:
     rank = np.empty(len(first), np.int64)
     rank[order] = np.arange(len(first))
     first, kind = first[order], rank[kind.reshape(-1)]
-    if not np.array_equal(rows[first[kind]], rows):  # two kinds of rows with one key: never seen
+    if not np.array_equal(rows[first[kind]], rows):  # a hash collision
         _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         kind = kind.reshape(-1)
     return first, kind
@@ -157,9 +156,9 @@ def _weights(count: int) -> Ints:
 
 
 def product_grid(left: Ints, right: Ints) -> Grid | None:
-    """Rows of two factors as (batches of) one matrix product: a grid [block, kinds of right rows, kinds of left rows].
+    """Arrange rows of two factors as (batches of) one matrix product, [block, kinds of right rows, kinds of left rows].
 
-    Each number is a pair of a left and a right row. Pairs that share rows hang together; a block of them that uses
+    Each number is a pair of a left and a right row. Pairs that share rows are connected; a connected block that uses
     most of its pairs is a matrix product. None if rows are not shared, or not regularly.
     """
     count = len(left)
@@ -198,7 +197,7 @@ def product_grid(left: Ints, right: Ints) -> Grid | None:
 
 
 def grid_rows(grid: Grid, left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """The rows of both factors over a product grid: left ones change along its last axis, right ones before it."""
+    """Return the rows of both factors over a product grid: left rows vary along its last axis, right rows before it."""
     filled = grid.rows >= 0
     by_wide = np.where(filled, grid.rows, -1).max(1)  # any row that stands in the column
     by_high = np.where(filled, grid.rows, -1).max(2)
@@ -206,7 +205,7 @@ def grid_rows(grid: Grid, left: Ints, right: Ints) -> tuple[Ints, Ints]:
 
 
 def _rank_within(block: Ints, size: int) -> Ints:
-    """For each member its number within its block."""
+    """Number the members of each block."""
     order = np.argsort(block, kind="stable")
     rank = np.empty(len(block), np.int64)
     rank[order] = np.tile(np.arange(size), len(block) // size)
@@ -214,9 +213,9 @@ def _rank_within(block: Ints, size: int) -> Ints:
 
 
 def _components(left: Ints, right: Ints, many_left: int, many_right: int) -> Ints | None:
-    """The connected components of the pairs: for each left kind the least name that it hangs together with."""
+    """Label the connected components of the pairs: return the least label of each left kind's component."""
     labels = np.arange(many_left + many_right)
-    for _ in range(LOOKS):
+    for _ in range(ROUNDS):
         spread = labels.copy()
         least = np.minimum(labels[left], labels[many_left + right])
         np.minimum.at(spread, left, least)

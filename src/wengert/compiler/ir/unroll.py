@@ -1,4 +1,4 @@
-"""A program without loops that does the same: each iteration is written out, for who has no loops."""
+"""Unrolls loops, for libraries without them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,19 @@ def unrolled(program: Program) -> Program:
     """Return the program with its loops unrolled; the outputs of the loops stay the same arrays."""
     steps: list[Step] = []
     for step in program.steps:
-        steps += _Turns(step).steps() if isinstance(step, Loop) else [step]
+        steps += _Unroller(step).steps() if isinstance(step, Loop) else [step]
     return replace(program, steps=steps)
 
 
-class _Turns:
-    """The iterations of a loop."""
-
+class _Unroller:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
-        self.made: list[Compute | Assemble] = []
-        self.rows: dict[int, list[Array | None]] = {}  # by the id of what is kept: the array of each row
-        self.now: dict[int, Array] = {}  # by the id of an array of an iteration: that of this one
+        self.new_steps: list[Compute | Assemble] = []
+        self.rows: dict[int, list[Array | None]] = {}  # by the id of an output: the array of each row
+        self.now: dict[int, Array] = {}  # by the id of an array of the loop: its copy for this iteration
         self.numbers = count(1)
 
     def steps(self) -> list[Compute | Assemble]:
-        """What they do, one after another."""
         loop = self.loop
         for output in loop.outputs:
             rows, start = loop.initial_rows(output), loop.count if loop.backward else 0
@@ -46,41 +43,40 @@ class _Turns:
                 self.rows[id(output.out)][loop.first_row(output) + iteration] = self.now[id(output.part)]
         for _, out, _ in loop.outputs:
             rows_made = [row for row in self.rows[id(out)] if row is not None]
-            self.made += _end_to_end(out, rows_made)
-        return self.made
+            self.new_steps += _end_to_end(out, rows_made)
+        return self.new_steps
 
     def new(self, like: Array) -> Array:
-        """An array like one of an iteration."""
+        """Return a new array like one of the loop."""
         return replace(like, name=f"{like.name}_{next(self.numbers)}", role="value", slice=None)
 
     def initial_row(self, part: Array, initial: Array | None, row: int) -> Array:
-        """One of the rows that are there before the first iteration."""
+        """Copy one of the rows that exist before the first iteration."""
         out = self.new(part)
         operands = []
         if initial is not None:
             batch = (int(initial.batched),) * part.batched
             operands = [Access(initial, row * part.size, (*batch, *contiguous(part.cell_shape)))]
-        self.made.append(Compute(out, out.shape, operands, COPY if operands else ZERO))
+        self.new_steps.append(Compute(out, out.shape, operands, COPY if operands else ZERO))
         return out
 
     def step(self, step: Compute | Assemble, iteration: int) -> None:
-        """One step of an iteration."""
         out = self.now[id(step.out)] = self.new(step.out)
         if isinstance(step, Compute):
             operands = [self.read(access, iteration) for access in step.operands]
-            self.made.append(replace(step, out=out, operands=operands))
+            self.new_steps.append(replace(step, out=out, operands=operands))
             return
         parts = []
         for access, part in step.parts:
             source = self.now.get(id(part), part)
             if part.slice is not None:
                 source = self.new(part)
-                self.made.append(Compute(source, source.shape, [self.read(whole(part), iteration)], COPY))
+                self.new_steps.append(Compute(source, source.shape, [self.read(whole(part), iteration)], COPY))
             parts.append((replace(self.chosen(access, iteration), array=out), source))
-        self.made.append(Assemble(out, parts))
+        self.new_steps.append(Assemble(out, parts))
 
     def chosen(self, access: Access, iteration: int) -> Access:
-        """An access with the integers of an iteration, if it chooses by any."""
+        """Return an access whose index reads the integers of an iteration."""
         index, seen = access.index, access.index and access.index.array.slice
         if not index or not seen:
             return access
@@ -88,7 +84,7 @@ class _Turns:
         return replace(access, index=replace(index, array=seen.array, base=base))
 
     def read(self, access: Access, iteration: int) -> Access:
-        """What is read in an iteration."""
+        """Return the access to what an iteration reads."""
         access = self.chosen(access, iteration)
         array = access.array
         piece = array.slice
@@ -102,13 +98,13 @@ class _Turns:
         seen = [row for row in rows[first : first + number] if row is not None]
         if number == 1:
             return replace(access, array=seen[0])
-        together = self.new(array)
-        self.made += _end_to_end(together, seen)
-        return replace(access, array=together)
+        rows_joined = self.new(array)
+        self.new_steps += _end_to_end(rows_joined, seen)
+        return replace(access, array=rows_joined)
 
 
 def _end_to_end(out: Array, rows: list[Array]) -> list[Compute | Assemble]:
-    """An array of these rows: one behind another, and in its shape."""
+    """Store rows one behind another, and give the result its shape."""
     flat = out
     if len(out.cell_shape) > 1:
         flat = replace(out, name=f"{out.name}_rows", role="value", shape=(*out.shape[: int(out.batched)], out.size))
