@@ -1,4 +1,4 @@
-"""Derivatives of programs, as programs."""
+"""Differentiates programs: the reverse sweep of a program is a program."""
 
 from wengert.compiler.derive.reverse import reverse
 

@@ -1,4 +1,4 @@
-"""The reverse sweep of a Program, as a Program of its own."""
+"""The reverse sweep of a Program, as a Program."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ __all__ = ["reverse"]
 def reverse(
     program: Program, wanted: tuple[str, ...] = (), weighted: bool = False, fixed: Collection[str] = ()
 ) -> Program:
-    """The program that computes the derivatives of the output "out" by the parameters, but for those that are `fixed`,
-    and by the inputs `wanted`.
+    """Return the program that differentiates the output "out" with respect to the parameters that are not `fixed` and
+    the inputs `wanted`.
 
-    Run after `program`, it reads that program's arrays. If the output is batched, its cotangent is one number, `seed`,
-    for all examples, and the derivatives are of ``seed * out.sum()``; if `weighted`, it has one for each number of the
-    output, batched or not, and the derivatives are of ``(seed * out).sum()``.
+    It runs after `program` and reads its arrays. If the output is batched, its cotangent is one number, `seed`, for all
+    examples: the derivatives are those of ``seed * out.sum()``. If `weighted`, the cotangent is an array like the
+    output, batched or not: the derivatives are those of ``(seed * out).sum()``.
     """
     return _Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
 
 
 @dataclass
 class _Reverse(Sweep):
-    """The sweep of a whole program."""
-
     weighted: bool = False
     fixed: Collection[str] = ()
 
@@ -70,7 +68,9 @@ class _Reverse(Sweep):
         return self.program
 
     def need_of_iterations(self, loop: Loop) -> None:
-        """Note what a loop computes from what is needed; iterations read what earlier ones left."""
+        """Add to `needed` what a loop computes from needed arrays, to a fixed point, as iterations read rows of earlier
+        ones.
+        """
         known = -1
         while known < len(self.needed):
             known = len(self.needed)
@@ -85,7 +85,7 @@ class _Reverse(Sweep):
                     self.needed.add(id(out))
 
     def cotangent(self, array: Array) -> Expr | Array | None:
-        """The cotangent of an array: of an output of one number 1, or the seed; of others what their readers gave."""
+        """Return the cotangent of an array: 1 or the seed for a scalar output, else what its readers contributed."""
         if array is not self.forward.outputs["out"] or array.cell_shape:
             return self.finish(array)
         return ONE if self.program.seed is None else self.program.seed

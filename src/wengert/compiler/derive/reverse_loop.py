@@ -1,4 +1,4 @@
-"""The reverse sweep of a Loop: again a Loop, which runs the other way round, and what is computed behind it."""
+"""The reverse sweep of a Loop: a Loop in the other direction, and steps after it over all iterations at once."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = ["ReverseLoop"]
 
 
 class ReverseLoop(Sweep):
-    """The reverse sweep of a loop: a loop in the other direction, in which each iteration passes cotangents to the
-    iterations before it. What all iterations contribute to arrays outside is computed after it, at once.
+    """The reverse sweep of a loop: a loop in the other direction, in which each iteration passes cotangents to earlier
+    ones. Steps after it compute what all iterations contribute to arrays outside, at once.
     """
 
     def __init__(self, outer: Sweep, loop: Loop) -> None:
@@ -41,31 +41,29 @@ class ReverseLoop(Sweep):
         self.outer = outer
         self.loop = loop
         self.reached: set[int] = set()
-        self.made: dict[int, Array] = {id(step.out): step.out for step in loop.steps}
+        self.loop_arrays: dict[int, Array] = {id(step.out): step.out for step in loop.steps}
         self.by_out: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
         self.output_of: dict[int, LoopOutput] = {id(output.part): output for output in loop.outputs}
         self.loop_back: Loop = Loop(loop.count, [], [], backward=True)
-        # By the id of an array of an iteration: the slice on the row of its output.
-        self.rows: dict[int, Array] = {}
+        self.rows: dict[int, Array] = {}  # by the id of an array of the loop: the slice of its output's row
         self.over_iterations: dict[int, Array] = {}
-        self.stood_for: dict[int, Array] = {}
-        self.then: list[Step] = []  # what is done when the sweep's loop is done
+        self.placeholder_for: dict[int, Array] = {}
+        self.later_steps: list[Step] = []  # steps that run after the sweep's loop
 
     def run(self) -> None:
-        """Write it."""
         outer, loop = self.outer, self.loop
-        seen_before = [output for output in loop.outputs if self.is_seen_before(output)]
+        initial_read = [output for output in loop.outputs if self.reads_initial_rows(output)]
         given = [output for output in loop.outputs if id(output.out) in self.needed and id(output.out) in outer.parts]
         self.reached = self.reaches({id(output.part) for output in given})
         carried = [piece for piece in loop.slices if self.asks(piece)]
-        begins = {id(piece): self.begin(piece) for piece in carried}
+        initial = {id(piece): self.initial_rows_of(piece) for piece in carried}
         for output in given:
             if id(output.out) not in outer.parts:  # the loop begins with it
                 continue
-            first = loop.first_row(output) if self.is_behind(output, loop.first_row(output)) else 0
-            rows = self.from_behind(output, first, loop.initial_rows(output) + loop.count - first)
-            if output in seen_before:
-                self.to_before(output, 0, rows, 0, output.part.size)
+            first = loop.first_row(output) if self.is_from_row(output, loop.first_row(output)) else 0
+            rows = self.from_after(output, first, loop.initial_rows(output) + loop.count - first)
+            if output in initial_read:
+                self.to_initial_rows(output, 0, rows, 0, output.part.size)
             if id(output.part) in self.needed:
                 self.give(output.part, whole(output.part), self.row(rows, loop.first_row(output) - first, output.part))
         received = {id(piece): self.from_later_iterations(piece) for piece in carried}
@@ -73,53 +71,53 @@ class ReverseLoop(Sweep):
         for step in reversed(loop.steps):
             if id(step.out) not in self.needed or id(step.out) not in self.reached:
                 continue
-            gradient = self.slope(step.out)
+            gradient = self.cotangent(step.out)
             found.append((step, gradient))
             if isinstance(step, Compute):
                 self.compute(step, gradient)
             else:
                 self.assemble(step, gradient)
         for piece in carried:
-            part = self.slope(piece)
+            part = self.cotangent(piece)
             if part.slice is not None:
                 part = self.add(piece, piece.shape, [whole(part)], ("in", 0))
-            self.loop_back.outputs.append(LoopOutput(part, received[id(piece)], begins[id(piece)]))
-        outward = [(step, slope) for step, slope in found if any(map(self.is_outside, step.reads))]
-        slopes_of = [(step, self.of_all_turns(gradient)) for step, gradient in outward]
+            self.loop_back.outputs.append(LoopOutput(part, received[id(piece)], initial[id(piece)]))
+        outward = [(step, cotangent) for step, cotangent in found if any(map(self.is_outside, step.reads))]
+        cotangents_of = [(step, self.all_iterations_of(gradient)) for step, gradient in outward]
         for step in self.program.each_step():
             for access in step.operands if isinstance(step, Compute) else ():
-                if id(access.array) in self.made:  # of the iteration as it was done forward
+                if id(access.array) in self.loop_arrays:  # an array of the forward iteration
                     access.array = self.row_of(access.array)
         self.program.outputs = {str(n): output.part for n, output in enumerate(self.loop_back.outputs)}
         fuse(self.program)
         self.loop_back.steps = self.program.each_step()
         if self.loop_back.outputs:
             outer.program.steps.append(self.loop_back)
-        outer.program.steps += self.then
+        outer.program.steps += self.later_steps
         for piece in carried:
-            self.to_first_rows(piece, received[id(piece)])
-        for step, slope in slopes_of:
-            self.behind(step, slope)
+            self.from_first_iterations(piece, received[id(piece)])
+        for step, cotangent in cotangents_of:
+            self.after_loop(step, cotangent)
 
-    def slope(self, array: Array) -> Array:
-        """The cotangent of an array that the results depend on."""
-        slope = self.finish(array)
-        if slope is None:
+    def cotangent(self, array: Array) -> Array:
+        """Return the cotangent of an array that the results depend on."""
+        cotangent = self.finish(array)
+        if cotangent is None:
             raise ProgramError(f"nothing comes back to {array.name}")
-        return slope if isinstance(slope, Array) else self.add(array, array.shape, [], slope)
+        return cotangent if isinstance(cotangent, Array) else self.add(array, array.shape, [], cotangent)
 
     # -- within the iterations -----------------------------------------------------------------------------------------
 
     def asks(self, array: Array) -> bool:
-        """Whether it is an array of an iteration, or seen of an earlier iteration."""
+        """Return True for needed arrays of an iteration, and for slices of earlier ones that the results depend on."""
         if id(array) not in self.needed:
             return False
         if array.slice is not None:
             return id(array) in self.reached and id(array.slice.array) in self.by_out
-        return id(array) in self.made
+        return id(array) in self.loop_arrays
 
     def reaches(self, reached: set[int]) -> set[int]:
-        """What the results depend on, of what iterations make and of what they see of earlier ones."""
+        """Return the arrays of the loop, and its slices of earlier iterations, that the results depend on."""
         known = -1
         while known < len(reached):
             known = len(reached)
@@ -134,20 +132,20 @@ class ReverseLoop(Sweep):
         return reached
 
     def receivers(self, step: Compute | Assemble) -> list[Array]:
-        """The arrays that a step gives something to."""
+        """Return the arrays that a step passes cotangents to."""
         if isinstance(step, Assemble) or step.reduce in ("max", "min"):
             return step.reads
         return [step.operands[k].array for k in cotangents(step.expr, ("in", len(step.operands)))]
 
     @staticmethod
     def row(array: Array, first: int, like: Array) -> Array:
-        """A slice that shows the row of each iteration of an array outside."""
+        """Return a slice that shows each iteration its row of an array outside."""
         seen = Array(f"{array.name}_t", array.shape[: int(array.batched)] + like.cell_shape, "slice")
         seen.slice = Slice(array, first * like.size, like.size)
         return seen
 
     def row_of(self, array: Array) -> Array:
-        """A slice on what the iteration made forward, which becomes an output for this."""
+        """Return a slice of an array's value in the forward iteration, which becomes an output for this."""
         if id(array) not in self.rows:
             output = self.keep(array)
             self.rows[id(array)] = self.row(output.out, self.loop.first_row(output), array)
@@ -155,7 +153,7 @@ class ReverseLoop(Sweep):
         return self.rows[id(array)]
 
     def keep(self, part: Array) -> LoopOutput:
-        """See that the forward loop keeps an array."""
+        """Make the forward loop output an array."""
         if id(part) not in self.output_of:
             shape = (*part.shape[: int(part.batched)], self.loop.count, *part.cell_shape)
             output = LoopOutput(part, Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative))
@@ -164,9 +162,9 @@ class ReverseLoop(Sweep):
             self.output_of[id(part)] = output
         return self.output_of[id(part)]
 
-    # -- from behind the loop -----------------------------------------------------------------------------------------
+    # -- from after the loop ------------------------------------------------------------------------------------------
 
-    def begin(self, piece: Array) -> Array | None:
+    def initial_rows_of(self, piece: Array) -> Array | None:
         """Return the initial rows of the sweep, if only the last iterations receive cotangents from outside.
 
         Otherwise None, for zeros, and each iteration receives its own row.
@@ -176,17 +174,19 @@ class ReverseLoop(Sweep):
         output = self.by_out[id(seen.array)]
         lag = loop.first_row(output) - seen.base // output.part.size
         first = loop.first_row(output) + loop.count - lag
-        if piece.size != output.part.size or lag > loop.count or not self.is_behind(output, first):
+        if piece.size != output.part.size or lag > loop.count or not self.is_from_row(output, first):
             return None
-        return self.from_behind(output, first, lag)
+        return self.from_after(output, first, lag)
 
-    def is_behind(self, output: LoopOutput, first: int) -> bool:
-        """Whether something comes from behind the loop to what it keeps, and nothing to the rows before one of them."""
+    def is_from_row(self, output: LoopOutput, first: int) -> bool:
+        """Return True if steps after the loop give cotangents to an output, and none to the rows before `first`."""
         parts = self.outer.parts.get(id(output.out), ())
         return bool(parts) and all(_lowest(access, part) >= first * output.part.size for access, part in parts)
 
-    def from_behind(self, output: LoopOutput, first: int, count: int) -> Array:
-        """What comes from there to so many rows."""
+    def from_after(self, output: LoopOutput, first: int, count: int) -> Array:
+        """Return the cotangents that steps after the loop give to `count` rows of an output, beginning with row
+        `first`.
+        """
         outer, out, part = self.outer, output.out, output.part
         rows = out
         if first:
@@ -197,19 +197,21 @@ class ReverseLoop(Sweep):
                 table = None if access.table is None else access.table - start
                 base = access.base - start if table is None else 0
                 outer.give(rows, replace(access, array=rows, base=base, table=table), each)
-        slope = outer.finish(rows)
-        assert slope is not None
-        return slope if isinstance(slope, Array) else outer.add(rows, rows.shape, [], slope)
+        cotangent = outer.finish(rows)
+        assert cotangent is not None
+        return cotangent if isinstance(cotangent, Array) else outer.add(rows, rows.shape, [], cotangent)
 
     def from_later_iterations(self, piece: Array) -> Array:
-        """What each iteration gives to what it sees of earlier ones, kept, and received by these."""
+        """Return the array of cotangents that iterations give to earlier ones through a slice, and pass these their
+        rows.
+        """
         seen = piece.slice
         assert seen is not None
         output = self.by_out[id(seen.array)]
         size, part = output.part.size, output.part
         rows, low = piece.size // size, seen.base // size
-        first = self.loop.first_row(output) - low  # how many iterations the first row is back; the last one so many
-        last = first - rows + 1
+        first = self.loop.first_row(output) - low  # how many iterations back the slice's first row is,
+        last = first - rows + 1  # and its last one
         lead = piece.shape[: int(piece.batched)]
         out = self.outer.array(output.out, (*lead, self.loop.count + first, *piece.cell_shape))
         own = self.outer.array(output.out, (*lead, *[n for n in (rows,) if n > 1], *piece.cell_shape))
@@ -222,28 +224,30 @@ class ReverseLoop(Sweep):
         self.give(part, whole(part), self.add(part, (*part.shape, rows), [read], ("in", 0), len(part.shape)))
         return out
 
-    def to_first_rows(self, piece: Array, received: Array) -> None:
-        """What the first iterations give to what was there before them."""
+    def from_first_iterations(self, piece: Array, received: Array) -> None:
+        """Pass the cotangents from the first iterations to the initial rows."""
         seen = piece.slice
         assert seen is not None
         output = self.by_out[id(seen.array)]
         size = output.part.size
         for row in range(piece.size // size):
-            self.to_before(output, seen.base // size + row, received, row * size, piece.size)
+            self.to_initial_rows(output, seen.base // size + row, received, row * size, piece.size)
 
-    def is_seen_before(self, output: LoopOutput) -> bool:
-        """Return True if others read the initial rows, as the iterations of another loop do."""
+    def reads_initial_rows(self, output: LoopOutput) -> bool:
+        """Return True if steps outside read the initial rows, as the iterations of another loop do."""
         cells, parts = self.loop.first_row(output) * output.part.size, self.outer.parts.get(id(output.out), ())
         return any(_lowest(access, part) < cells for access, part in parts if not covers(access, part))
 
-    def to_before(self, output: LoopOutput, first: int, received: Array, base: int, step: int) -> None:
-        """What the rows before the first iteration, from one of them on, get from cells that stand so far apart."""
+    def to_initial_rows(self, output: LoopOutput, first: int, received: Array, base: int, step: int) -> None:
+        """Pass cotangents, cells of `received` from `base` on in steps of `step`, to the initial rows from row `first`
+        on.
+        """
         initial, part = output.initial, output.part
         count = self.loop.initial_rows(output) - first
         if initial is None or id(initial) not in self.needed or count <= 0:
             return
         batch = (1,) * received.batched
-        over = (BATCH,) if received.batched and not initial.batched else ()  # each example has read it
+        over = (BATCH,) if received.batched and not initial.batched else ()  # sum over the examples
         lead, strides = [n for n in (count,) if n > 1], contiguous(part.cell_shape)
         axes = (*received.shape[: len(batch)], *lead, *part.cell_shape)
         read = Access(received, base, (*batch, *[step] * len(lead), *strides))
@@ -253,30 +257,30 @@ class ReverseLoop(Sweep):
         own = (*batch[len(over) :], *[part.size] * len(lead), *strides)
         self.outer.give(initial, Access(initial, first * part.size, own), given)
 
-    # -- behind the loop ----------------------------------------------------------------------------------------------
+    # -- after the loop -----------------------------------------------------------------------------------------------
 
-    def behind(self, step: Compute | Assemble, slope: Array) -> None:
-        """What all iterations of a step give to arrays outside, the iterations being an axis."""
+    def after_loop(self, step: Compute | Assemble, cotangent: Array) -> None:
+        """Add what a step contributes to arrays outside in all iterations, with the iterations as an axis."""
         outer, outside = self.outer, [array for array in step.reads if self.is_outside(array)]
         start = len(outer.program.steps)
         if isinstance(step, Assemble):
             for access, part in step.parts:
                 if part in outside:
-                    self.part_of_all_turns(access, part, slope)
+                    self.part_over_iterations(access, part, cotangent)
         else:
             lead = int(step.axes[:1] == (BATCH,))
             axes = (*step.axes[:lead], self.loop.count, *step.axes[lead:])
-            operands = [self.over_turns(access, step.axes) for access in step.operands]
+            operands = [self.access_over_iterations(access, step.axes) for access in step.operands]
             outer.only = {
                 id(all_of.array) for x, all_of in zip(step.operands, operands, strict=True) if x.array in outside
             }
-            expr = rewrite(step.expr, lambda leaf: ("mask", self.in_each_turn(leaf[1])) if leaf[0] == "mask" else leaf)
-            mask = None if step.mask is None else self.in_each_turn(step.mask)
-            outer.compute(Compute(self.over_iterations_of(step.out), axes, operands, expr, step.reduce, mask), slope)
+            expr = rewrite(step.expr, lambda leaf: ("mask", self.repeated(leaf[1])) if leaf[0] == "mask" else leaf)
+            mask = None if step.mask is None else self.repeated(step.mask)
+            outer.compute(Compute(self.placeholder(step.out), axes, operands, expr, step.reduce, mask), cotangent)
             outer.only = None
         for made in outer.program.steps[start:]:
             for access in made.operands if isinstance(made, Compute) else ():
-                own = self.stood_for.get(id(access.array))
+                own = self.placeholder_for.get(id(access.array))
                 if own is not None:
                     output = self.keep(own)
                     shift = self.loop.first_row(output) * own.size
@@ -284,12 +288,12 @@ class ReverseLoop(Sweep):
                     access.table = None if access.table is None else access.table + shift
 
     def is_outside(self, array: Array) -> bool:
-        """Whether the cotangent of what an iteration reads is asked for, and it is none of an iteration's."""
+        """Return True if an array that an iteration reads comes from outside, and its cotangent is needed."""
         seen = array if array.slice is None else array.slice.array
-        return id(seen) in self.needed and id(seen) not in self.by_out and id(array) not in self.made
+        return id(seen) in self.needed and id(seen) not in self.by_out and id(array) not in self.loop_arrays
 
-    def of_all_turns(self, gradient: Array) -> Array:
-        """The cotangents that an array of an iteration of this sweep is, in all iterations."""
+    def all_iterations_of(self, gradient: Array) -> Array:
+        """Return the values that an array of the sweep's iterations takes in all of them."""
         seen = gradient.slice
         shape = (*gradient.shape[: int(gradient.batched)], self.loop.count, *gradient.cell_shape)
         if seen is None:
@@ -306,33 +310,33 @@ class ReverseLoop(Sweep):
         batch = (1,) * gradient.batched
         rows = Access(seen.array, seen.base, (*batch, seen.step, *contiguous(gradient.cell_shape)))
         made = self.outer.add(self.part_of.get(id(seen.array), seen.array), shape, [rows], ("in", 0))
-        self.then.append(self.outer.program.steps.pop())  # it may read what this sweep's loop leaves
+        self.later_steps.append(self.outer.program.steps.pop())  # it may read outputs of the sweep's loop
         return made
 
-    def over_iterations_of(self, part: Array) -> Array:
-        """Return what stands for an array of all iterations, with an axis of them, until it is known to be read."""
+    def placeholder(self, part: Array) -> Array:
+        """Return an array for the values of an array in all iterations; it becomes an output if a step reads it."""
         if id(part) not in self.over_iterations:
             shape = (*part.shape[: int(part.batched)], self.loop.count, *part.cell_shape)
-            made = self.over_iterations[id(part)] = replace(part, shape=shape)
-            self.stood_for[id(made)] = part
+            new = self.over_iterations[id(part)] = replace(part, shape=shape)
+            self.placeholder_for[id(new)] = part
         return self.over_iterations[id(part)]
 
-    def in_each_turn(self, values: Any) -> Any:
-        """A mask or a table with the iterations as an axis, along which it does not change."""
+    def repeated(self, values: Any) -> Any:
+        """Broadcast a mask or a table over an axis of iterations."""
         return np.broadcast_to(values, (self.loop.count, *values.shape))
 
-    def over_turns(self, access: Access, axes: Sequence[int]) -> Access:
-        """An access with the iterations as an axis, behind that of the batch."""
+    def access_over_iterations(self, access: Access, axes: Sequence[int]) -> Access:
+        """Return an access with the iterations as an axis after the batch."""
         array, base, step = access.array, access.base, 0
         table, start = access.table, 0
         seen = array.slice
         if seen is not None:
             array, start, step = seen.array, seen.base, seen.step
-        elif id(array) in self.made:
-            array, step = self.over_iterations_of(array), array.size
+        elif id(array) in self.loop_arrays:
+            array, step = self.placeholder(array), array.size
         if table is not None:
             rows = table + start + step * np.arange(self.loop.count).reshape(-1, *[1] * table.ndim)
-            table, base = rows if step else self.in_each_turn(table + start), 0
+            table, base = rows if step else self.repeated(table + start), 0
         lead = int(tuple(axes[:1]) == (BATCH,))
         strides = (*access.strides[:lead], step, *access.strides[lead:])
         index = access.index
@@ -343,20 +347,20 @@ class ReverseLoop(Sweep):
             index = replace(index, array=seen.array if seen else index.array, base=first, strides=own)
         return Access(array, base + start if table is None else 0, strides, table, index)
 
-    def part_of_all_turns(self, access: Access, part: Array, slope: Array) -> None:
-        """What the iterations give to a part from outside that they put together with others."""
+    def part_over_iterations(self, access: Access, part: Array, cotangent: Array) -> None:
+        """Pass to a part of an Assemble its cotangent from all iterations."""
         outer, count, lead = self.outer, self.loop.count, int(part.batched)
-        over = (BATCH,) if slope.batched and not part.batched else ()
+        over = (BATCH,) if cotangent.batched and not part.batched else ()
         size, own = access.array.size, whole(part)
-        through = self.over_turns(own, part.shape)
+        through = self.access_over_iterations(own, part.shape)
         table = access.table
         if table is not None:
             table = table + size * np.arange(count).reshape(-1, *[1] * table.ndim)
         strides = (*access.strides[:lead], size, *access.strides[lead:], *[1] * len(over))
         axes = (*part.shape[:lead], count, *part.shape[lead:], *over)
-        read = Access(slope, access.base if table is None else 0, strides, table)
+        read = Access(cotangent, access.base if table is None else 0, strides, table)
         order = list(range(len(part.shape) + 1))
-        if part.slice is None:  # the same in each iteration
+        if part.slice is None:  # all iterations read the same array
             order.remove(lead)
             through = own
         summed = [n for n in range(len(axes)) if n not in order]
@@ -366,7 +370,7 @@ class ReverseLoop(Sweep):
 
 
 def _lowest(access: Access, part: Array) -> int:
-    """The first cell that a part may lie in."""
+    """Return the lowest cell that an access can reach."""
     if access.table is not None:
         return int(access.table.min())
     steps = zip(access.strides[int(part.batched) :], part.cell_shape, strict=True)

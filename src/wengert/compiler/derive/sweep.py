@@ -1,8 +1,8 @@
-"""The reverse sweep of the steps of a Program: one rule.
+"""The reverse sweep of the steps of a Program, by one rule.
 
-For each operand of a step, its cotangent receives, through the very access by which it was read, the sum over the axes
-that the access does not depend on of ``g * d expr / d operand``: again a Compute. Sums over the batch, the adjoints of
-broadcasts and both adjoints of a product are cases of it.
+The cotangent of each operand of a step receives, through the access that read it, the sum of ``g * d expr / d operand``
+over the axes that the access does not depend on: again a Compute. Sums over the batch, the adjoints of broadcasts and
+both adjoints of a matrix product are special cases.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wengert.compiler.ir import (
 
 __all__ = ["Sweep", "covers"]
 
-ADDENDS = 16  # at most so many parts are added in one step
+ADDENDS = 16  # the most parts that one step adds
 
 
 @dataclass
@@ -43,14 +43,14 @@ class Sweep:
     wanted: tuple[str, ...]
     program: Program = field(default_factory=Program)
     parts: dict[int, list[tuple[Access, Array]]] = field(default_factory=dict)
-    constant: dict[int, Expr] = field(default_factory=dict)  # by array: its one value, where it has one
+    constant: dict[int, Expr] = field(default_factory=dict)  # by the id of an array: its value, if all cells are equal
     needed: set[int] = field(default_factory=set)
     names: dict[str, int] = field(default_factory=dict)
     part_of: dict[int, Array] = field(default_factory=dict)
-    only: set[int] | None = None  # of what a step reads, which arrays are to receive something; None for all
+    only: set[int] | None = None  # the arrays that receive cotangents from a step; None for all
 
     def array(self, of: Array, shape: tuple[int, ...]) -> Array:
-        """A new array for a part of a cotangent."""
+        """Add an array for a part of a cotangent."""
         number = self.names[of.name] = self.names.get(of.name, -1) + 1
         new = Array(f"d{of.name}_{number}", shape, "value")
         self.program.arrays.append(new)
@@ -58,14 +58,14 @@ class Sweep:
         return new
 
     def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], expr: Expr, kept: int = -1) -> Array:
-        """A step that makes a part of the cotangent of an array; the axes behind the first `kept` are summed over."""
+        """Add a step that computes a part of an array's cotangent, summed over the axes after the first `kept`."""
         kept = len(axes) if kept < 0 else kept
         out = self.array(of, axes[:kept])
         self.program.steps.append(Compute(out, axes, operands, expr, "sum" if kept < len(axes) else ""))
         return out
 
     def finish(self, array: Array) -> Expr | Array | None:
-        """The cotangent of an array, from the parts that its readers gave; None if there are none."""
+        """Return the cotangent of an array from the parts that its readers contributed; None if there are none."""
         parts = self.parts.pop(id(array), [])
         if not parts:
             return None
@@ -96,7 +96,7 @@ class Sweep:
         return out
 
     def total(self, array: Array, parts: list[Array]) -> Array:
-        """The sum of parts that each cover an array; one that is a constant is written as the number that it is."""
+        """Add parts that each cover an array, constant ones as numbers."""
         reads = [Access(part, 0, array.strides) for part in parts if id(part) not in self.constant]
         number = count()
         terms = [self.constant.get(id(part)) or ("in", next(number)) for part in parts]
@@ -106,24 +106,24 @@ class Sweep:
         return self.add(array, array.shape, reads, expr)
 
     def asks(self, array: Array) -> bool:
-        """Whether the cotangent of an array that a step reads is asked for."""
+        """Return True if an array that a step reads is to receive a cotangent."""
         return id(array) in self.needed and (self.only is None or id(array) in self.only)
 
     def assemble(self, step: Assemble, gradient: Expr | Array) -> None:
-        """Each part receives what stands in its places."""
+        """Pass to each part the cotangent of its cells."""
         for access, part in step.parts:
             if not self.asks(part):
                 continue
             if isinstance(gradient, tuple):
                 received = self.add(part, part.shape, [], gradient)
             else:
-                over = (BATCH,) if gradient.batched and not part.batched else ()  # each example has read it
+                over = (BATCH,) if gradient.batched and not part.batched else ()  # sum over the examples
                 read = Access(gradient, access.base, access.strides + (1,) * len(over), access.table, access.index)
                 received = self.add(part, part.shape + over, [read], ("in", 0), len(part.shape))
             self.give(part, whole(part), received)
 
     def compute(self, step: Compute, gradient: Expr | Array) -> None:
-        """The one rule."""
+        """Pass a Compute's cotangent to its operands."""
         count = len(step.operands)
         operands = list(step.operands)
         reach: Expr = gradient if isinstance(gradient, tuple) else ("in", count)
@@ -141,14 +141,14 @@ class Sweep:
             exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative)
             if step.mask is not None:
                 exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
-        made: dict[Any, Array] = {}
+        shared: dict[Any, Array] = {}
         asked = [k for k in exprs if self.asks(step.operands[k].array)]
         missing = {k: _missing(step.operands[k], step.axes) for k in asked}
         for k in sorted(asked, key=lambda k: len(missing[k])):
-            self.contribute(step, k, operands, exprs[k], missing[k], made if any(missing.values()) else None)
+            self.contribute(step, k, operands, exprs[k], missing[k], shared if any(missing.values()) else None)
 
     def extreme(self, step: Compute, reach: Expr, operands: list[Access]) -> tuple[dict[int, Expr], list[Access]]:
-        """A greatest or least one: its cotangent is shared evenly among all that reach it."""
+        """Share the cotangent of a maximum or minimum evenly among the operands that attain it."""
         out: Expr = ("in", 1)
         hit: Expr = ("where", ("eq", ("in", 0), out), ONE, ZERO)
         own = operands[2]
@@ -166,14 +166,21 @@ class Sweep:
         operands: list[Access],
         expr: Expr,
         missing: list[int],
-        made: dict[Any, Array] | None,
+        shared: dict[Any, Array] | None,
     ) -> None:
-        """What operand k of a step receives; `missing` are the axes that it does not depend on, `made` what others
-        receive element by element, None if that is of no use.
+        """Pass to operand k of a step its part of the cotangent.
+
+        Args:
+            step: the step.
+            k: the number of the operand.
+            operands: what `expr` reads.
+            expr: the cotangent, element by element.
+            missing: the axes that the operand does not depend on.
+            shared: elementwise parts of other operands, to reuse; None if no operand is summed.
         """
         access, axes = step.operands[k], step.axes
         kept = [i for i in range(len(axes)) if i not in missing]
-        if access.table is None and access.index is None:  # in the order of the array's own memory
+        if access.table is None and access.index is None:  # in the array's memory order
             kept.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
         order = kept + missing
         used = inputs(expr)
@@ -188,31 +195,30 @@ class Sweep:
         if expr == ("in", 0) and not missing and reads[0].is_whole(shape):
             self.give(access.array, through, reads[0].array)
             return
-        if made is None or masked or any(x.table is not None or x.index is not None for x in reads):
+        if shared is None or masked or any(x.table is not None or x.index is not None for x in reads):
             part = self.add(access.array, shape, reads, expr, len(kept))
         else:
             key = repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)
-            if missing and key in made:  # the same, element by element, is there already
-                reads, expr = [Access(made[key], 0, made[key].strides)], ("in", 0)
+            if missing and key in shared:  # another operand has the same elements
+                reads, expr = [Access(shared[key], 0, shared[key].strides)], ("in", 0)
             part = self.add(access.array, shape, reads, expr, len(kept))
             if not missing:
-                made[key] = part
+                shared[key] = part
         if expr[0] == "const" and not missing:
             self.constant[id(part)] = expr
         self.give(access.array, through, part)
 
     def give(self, array: Array, through: Access, part: Array) -> None:
-        """Note a part of an array's cotangent."""
+        """Record a part of an array's cotangent."""
         self.parts.setdefault(id(array), []).append((through, part))
 
 
 def _missing(access: Access, axes: tuple[int, ...]) -> list[int]:
-    """The axes that an access does not depend on."""
     return [i for i in range(len(axes)) if not access.depends_on(i, axes)]
 
 
 def covers(access: Access, part: Array) -> bool:
-    """Whether a part fills its array, in the order of memory."""
+    """Return True if a part fills its array in memory order."""
     return (
         access.table is None
         and access.index is None
@@ -224,7 +230,7 @@ def covers(access: Access, part: Array) -> bool:
 
 
 def _with_masks(expr: Expr, order: list[int], axes: tuple[int, ...]) -> Expr:
-    """The expression with its masks over the axes in another order."""
+    """Return an expression with the axes of its masks in another order."""
     plain = [i for i in range(len(axes)) if axes[i] != BATCH]
     turned = [plain.index(i) for i in order if axes[i] != BATCH]
 
