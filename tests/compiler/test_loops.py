@@ -323,9 +323,9 @@ def test_a_loop_that_breaks_a_rule_is_refused() -> None:
     for broken, why in (
         (made(base=1), "yet to come"),
         (made(step=0), "does not move"),
-        (made(base=-1), "what is not there"),
+        (made(base=-1), "reaches outside"),
         (made(rows=12), "begins with"),
-        (made(rows=9), "what is not there"),
+        (made(rows=9), "reaches outside"),
     ):
         with pytest.raises(ProgramError, match=why):
             verify(broken)

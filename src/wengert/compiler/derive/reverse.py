@@ -37,7 +37,7 @@ class _Reverse(Sweep):
         self.needed = {id(a) for a in sources}
         for step in self.forward.steps:
             if isinstance(step, Loop):
-                self.need_of_iterations(step)
+                self.add_needed_of(step)
             elif any(id(a) in self.needed for a in step.reads):
                 self.needed.add(id(step.out))
         if out.batched or self.weighted:
@@ -67,10 +67,8 @@ class _Reverse(Sweep):
         take_factors_out(self.program, self.forward)
         return self.program
 
-    def need_of_iterations(self, loop: Loop) -> None:
-        """Add to `needed` what a loop computes from needed arrays, to a fixed point, as iterations read rows of earlier
-        ones.
-        """
+    def add_needed_of(self, loop: Loop) -> None:
+        """Add what a loop computes from needed arrays to `needed`, to a fixed point: iterations read earlier ones."""
         known = -1
         while known < len(self.needed):
             known = len(self.needed)

@@ -31,9 +31,7 @@ __all__ = ["ReverseLoop"]
 
 
 class ReverseLoop(Sweep):
-    """The reverse sweep of a loop: a loop in the other direction, in which each iteration passes cotangents to earlier
-    ones. Steps after it compute what all iterations contribute to arrays outside, at once.
-    """
+    """The reverse sweep of a loop."""
 
     def __init__(self, outer: Sweep, loop: Loop) -> None:
         shared = {name: getattr(outer, name) for name in ("constant", "needed", "names", "part_of")}
@@ -103,7 +101,7 @@ class ReverseLoop(Sweep):
         """Return the cotangent of an array that the results depend on."""
         cotangent = self.finish(array)
         if cotangent is None:
-            raise ProgramError(f"nothing comes back to {array.name}")
+            raise ProgramError(f"{array.name} receives no cotangent")
         return cotangent if isinstance(cotangent, Array) else self.add(array, array.shape, [], cotangent)
 
     # -- within the iterations -----------------------------------------------------------------------------------------
@@ -132,7 +130,6 @@ class ReverseLoop(Sweep):
         return reached
 
     def receivers(self, step: Compute | Assemble) -> list[Array]:
-        """Return the arrays that a step passes cotangents to."""
         if isinstance(step, Assemble) or step.reduce in ("max", "min"):
             return step.reads
         return [step.operands[k].array for k in cotangents(step.expr, ("in", len(step.operands)))]
@@ -145,7 +142,7 @@ class ReverseLoop(Sweep):
         return seen
 
     def row_of(self, array: Array) -> Array:
-        """Return a slice of an array's value in the forward iteration, which becomes an output for this."""
+        """Return a slice of an array's values in the forward iterations, which therefore become an output."""
         if id(array) not in self.rows:
             output = self.keep(array)
             self.rows[id(array)] = self.row(output.out, self.loop.first_row(output), array)
@@ -153,7 +150,6 @@ class ReverseLoop(Sweep):
         return self.rows[id(array)]
 
     def keep(self, part: Array) -> LoopOutput:
-        """Make the forward loop output an array."""
         if id(part) not in self.output_of:
             shape = (*part.shape[: int(part.batched)], self.loop.count, *part.cell_shape)
             output = LoopOutput(part, Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative))
@@ -184,9 +180,7 @@ class ReverseLoop(Sweep):
         return bool(parts) and all(_lowest(access, part) >= first * output.part.size for access, part in parts)
 
     def from_after(self, output: LoopOutput, first: int, count: int) -> Array:
-        """Return the cotangents that steps after the loop give to `count` rows of an output, beginning with row
-        `first`.
-        """
+        """Return the cotangents that steps after the loop give to `count` rows of an output, from `first` on."""
         outer, out, part = self.outer, output.out, output.part
         rows = out
         if first:
@@ -202,9 +196,7 @@ class ReverseLoop(Sweep):
         return cotangent if isinstance(cotangent, Array) else outer.add(rows, rows.shape, [], cotangent)
 
     def from_later_iterations(self, piece: Array) -> Array:
-        """Return the array of cotangents that iterations give to earlier ones through a slice, and pass these their
-        rows.
-        """
+        """Return the cotangents that iterations give to earlier ones through a slice, and pass these their rows."""
         seen = piece.slice
         assert seen is not None
         output = self.by_out[id(seen.array)]
@@ -225,7 +217,6 @@ class ReverseLoop(Sweep):
         return out
 
     def from_first_iterations(self, piece: Array, received: Array) -> None:
-        """Pass the cotangents from the first iterations to the initial rows."""
         seen = piece.slice
         assert seen is not None
         output = self.by_out[id(seen.array)]
@@ -239,9 +230,7 @@ class ReverseLoop(Sweep):
         return any(_lowest(access, part) < cells for access, part in parts if not covers(access, part))
 
     def to_initial_rows(self, output: LoopOutput, first: int, received: Array, base: int, step: int) -> None:
-        """Pass cotangents, cells of `received` from `base` on in steps of `step`, to the initial rows from row `first`
-        on.
-        """
+        """Pass cotangents, cells of `received` from `base` on, `step` apart, to the initial rows from `first` on."""
         initial, part = output.initial, output.part
         count = self.loop.initial_rows(output) - first
         if initial is None or id(initial) not in self.needed or count <= 0:
@@ -278,8 +267,8 @@ class ReverseLoop(Sweep):
             mask = None if step.mask is None else self.repeated(step.mask)
             outer.compute(Compute(self.placeholder(step.out), axes, operands, expr, step.reduce, mask), cotangent)
             outer.only = None
-        for made in outer.program.steps[start:]:
-            for access in made.operands if isinstance(made, Compute) else ():
+        for new_step in outer.program.steps[start:]:
+            for access in new_step.operands if isinstance(new_step, Compute) else ():
                 own = self.placeholder_for.get(id(access.array))
                 if own is not None:
                     output = self.keep(own)
@@ -302,16 +291,16 @@ class ReverseLoop(Sweep):
             ]
             if known:
                 return known[0]
-            made = self.outer.array(self.part_of.get(id(gradient), gradient), shape)
-            self.loop_back.outputs.append(LoopOutput(gradient, made))
-            return made
+            stacked = self.outer.array(self.part_of.get(id(gradient), gradient), shape)
+            self.loop_back.outputs.append(LoopOutput(gradient, stacked))
+            return stacked
         if seen.array.shape == shape:
             return seen.array
         batch = (1,) * gradient.batched
         rows = Access(seen.array, seen.base, (*batch, seen.step, *contiguous(gradient.cell_shape)))
-        made = self.outer.add(self.part_of.get(id(seen.array), seen.array), shape, [rows], ("in", 0))
+        stacked = self.outer.add(self.part_of.get(id(seen.array), seen.array), shape, [rows], ("in", 0))
         self.later_steps.append(self.outer.program.steps.pop())  # it may read outputs of the sweep's loop
-        return made
+        return stacked
 
     def placeholder(self, part: Array) -> Array:
         """Return an array for the values of an array in all iterations; it becomes an output if a step reads it."""
@@ -322,11 +311,10 @@ class ReverseLoop(Sweep):
         return self.over_iterations[id(part)]
 
     def repeated(self, values: Any) -> Any:
-        """Broadcast a mask or a table over an axis of iterations."""
         return np.broadcast_to(values, (self.loop.count, *values.shape))
 
     def access_over_iterations(self, access: Access, axes: Sequence[int]) -> Access:
-        """Return an access with the iterations as an axis after the batch."""
+        """Insert the iterations as an axis after the batch."""
         array, base, step = access.array, access.base, 0
         table, start = access.table, 0
         seen = array.slice
@@ -370,7 +358,6 @@ class ReverseLoop(Sweep):
 
 
 def _lowest(access: Access, part: Array) -> int:
-    """Return the lowest cell that an access can reach."""
     if access.table is not None:
         return int(access.table.min())
     steps = zip(access.strides[int(part.batched) :], part.cell_shape, strict=True)

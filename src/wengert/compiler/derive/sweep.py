@@ -50,18 +50,17 @@ class Sweep:
     only: set[int] | None = None  # the arrays that receive cotangents from a step; None for all
 
     def array(self, of: Array, shape: tuple[int, ...]) -> Array:
-        """Add an array for a part of a cotangent."""
         number = self.names[of.name] = self.names.get(of.name, -1) + 1
         new = Array(f"d{of.name}_{number}", shape, "value")
         self.program.arrays.append(new)
         self.part_of[id(new)] = of
         return new
 
-    def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], expr: Expr, kept: int = -1) -> Array:
-        """Add a step that computes a part of an array's cotangent, summed over the axes after the first `kept`."""
-        kept = len(axes) if kept < 0 else kept
-        out = self.array(of, axes[:kept])
-        self.program.steps.append(Compute(out, axes, operands, expr, "sum" if kept < len(axes) else ""))
+    def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], expr: Expr, rank: int = -1) -> Array:
+        """Add a step that computes a part of an array's cotangent, summed over the axes after the first `rank`."""
+        rank = len(axes) if rank < 0 else rank
+        out = self.array(of, axes[:rank])
+        self.program.steps.append(Compute(out, axes, operands, expr, "sum" if rank < len(axes) else ""))
         return out
 
     def finish(self, array: Array) -> Expr | Array | None:
@@ -106,11 +105,9 @@ class Sweep:
         return self.add(array, array.shape, reads, expr)
 
     def asks(self, array: Array) -> bool:
-        """Return True if an array that a step reads is to receive a cotangent."""
         return id(array) in self.needed and (self.only is None or id(array) in self.only)
 
     def assemble(self, step: Assemble, gradient: Expr | Array) -> None:
-        """Pass to each part the cotangent of its cells."""
         for access, part in step.parts:
             if not self.asks(part):
                 continue
@@ -123,7 +120,6 @@ class Sweep:
             self.give(part, whole(part), received)
 
     def compute(self, step: Compute, gradient: Expr | Array) -> None:
-        """Pass a Compute's cotangent to its operands."""
         count = len(step.operands)
         operands = list(step.operands)
         reach: Expr = gradient if isinstance(gradient, tuple) else ("in", count)
@@ -179,10 +175,10 @@ class Sweep:
             shared: elementwise parts of other operands, to reuse; None if no operand is summed.
         """
         access, axes = step.operands[k], step.axes
-        kept = [i for i in range(len(axes)) if i not in missing]
+        own_axes = [i for i in range(len(axes)) if i not in missing]
         if access.table is None and access.index is None:  # in the array's memory order
-            kept.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
-        order = kept + missing
+            own_axes.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
+        order = own_axes + missing
         used = inputs(expr)
         if used != list(range(len(used))):
             expr = rename(expr, {old: new for new, old in enumerate(used)})
@@ -191,17 +187,17 @@ class Sweep:
         if masked:
             expr = _with_masks(expr, order, axes)
         shape = tuple([axes[i] for i in order])
-        through = access.permuted(kept, axes)
+        through = access.permuted(own_axes, axes)
         if expr == ("in", 0) and not missing and reads[0].is_whole(shape):
             self.give(access.array, through, reads[0].array)
             return
         if shared is None or masked or any(x.table is not None or x.index is not None for x in reads):
-            part = self.add(access.array, shape, reads, expr, len(kept))
+            part = self.add(access.array, shape, reads, expr, len(own_axes))
         else:
             key = repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)
             if missing and key in shared:  # another operand has the same elements
                 reads, expr = [Access(shared[key], 0, shared[key].strides)], ("in", 0)
-            part = self.add(access.array, shape, reads, expr, len(kept))
+            part = self.add(access.array, shape, reads, expr, len(own_axes))
             if not missing:
                 shared[key] = part
         if expr[0] == "const" and not missing:
@@ -209,7 +205,6 @@ class Sweep:
         self.give(access.array, through, part)
 
     def give(self, array: Array, through: Access, part: Array) -> None:
-        """Record a part of an array's cotangent."""
         self.parts.setdefault(id(array), []).append((through, part))
 
 
@@ -230,14 +225,14 @@ def covers(access: Access, part: Array) -> bool:
 
 
 def _with_masks(expr: Expr, order: list[int], axes: tuple[int, ...]) -> Expr:
-    """Return an expression with the axes of its masks in another order."""
+    """Permute the axes of the masks in an expression."""
     plain = [i for i in range(len(axes)) if axes[i] != BATCH]
-    turned = [plain.index(i) for i in order if axes[i] != BATCH]
+    permutation = [plain.index(i) for i in order if axes[i] != BATCH]
 
     def move(leaf: Expr) -> Expr:
         if leaf[0] != "mask":
             return leaf
         mask = leaf[1].reshape(leaf[1].shape + (1,) * (len(plain) - leaf[1].ndim))
-        return ("mask", mask.transpose(turned))
+        return ("mask", mask.transpose(permutation))
 
     return rewrite(expr, move)

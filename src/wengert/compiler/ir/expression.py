@@ -47,8 +47,7 @@ def _expr(x: Any) -> Expr:
 
 
 def _operation(name: str, *operands: Any) -> Any:
-    """Build an operation, dropping factors of 1 but neither factors of 0 (0 * inf is nan) nor + 0 (-0.0 + 0.0 is 0.0).
-    """
+    """Build an operation, dropping factors of 1, but no factor of 0 (0 * inf is nan) and no + 0 (-0.0 + 0.0 is 0.0)."""
     a, b = operands[0], operands[-1]
     if name == "mul":
         for x, other in ((a, b), (b, a)):
@@ -68,8 +67,7 @@ def _operation(name: str, *operands: Any) -> Any:
 
 
 def may_fold(a: Any, b: Any) -> Any:
-    """Return True if two constant factors, or arrays of them, may become one: not if one overflows and one underflows.
-    """
+    """Return True if two constant factors, or arrays of them, may be multiplied first without over- or underflow."""
     larger = (abs(a) >= 1.0) & (abs(b) >= 1.0) & (abs(a * b) <= MODERATE)
     smaller = (abs(a) <= 1.0) & (abs(b) <= 1.0) & (abs(a * b) >= 1.0 / MODERATE)
     return larger | smaller
@@ -90,9 +88,7 @@ SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=_guarded_form)
 
 
 def expand(expr: Expr) -> Expr | None:
-    """Rewrite an operation in terms of the rows that its rule calls; None for C functions, series and user-written
-    Python.
-    """
+    """Rewrite an operation by the rows that its rule calls; None for C functions, series and user-written Python."""
     if expr[0] == "by rule":
         return expr[1]  # type: ignore[no-any-return]
     row = table.BY_NAME[expr[0]]
@@ -110,7 +106,9 @@ def _symbolic(expr: Expr) -> Any:
 
 
 def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool]) -> list[Any]:
-    """Return the partial derivatives of an operation with respect to its operands; `out` stands for its value."""
+    """Return the partial derivatives of an operation with respect to its operands; `out` is an expression for its
+    value.
+    """
     name, *operands = expr
     xs = [_symbolic(x) for x in operands]
     if name == "by rule":
@@ -252,12 +250,11 @@ def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
 
 
 def rename(expr: Expr, names: dict[int, int]) -> Expr:
-    """Renumber the operands of an expression."""
     return rewrite(expr, lambda leaf: ("in", names[leaf[1]]) if leaf[0] == "in" else leaf)
 
 
 def is_nonnegative(expr: Expr, nonnegative: Callable[[int], bool] = lambda operand: False) -> bool:
-    """Return True if an expression can only be 0, positive or nan, given which operands are."""
+    """Return True if an expression can only be 0, positive or nan; `nonnegative` says so of its operands."""
     name, *branches = expr
     if name == "in":
         return nonnegative(branches[0])

@@ -23,7 +23,7 @@ from wengert.errors import WengertError
 __all__ = ["BATCH", "Access", "Array", "Assemble", "Compute", "Index", "Loop", "LoopOutput", "Program", "ProgramError"]
 __all__ += ["Slice", "Step", "contiguous", "verify", "whole"]
 
-BATCH = -1  # the length of the batch axis, which stands first in an array's shape
+BATCH = -1  # the length of the batch axis, the first in an array's shape
 Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -109,7 +109,6 @@ class Access:
         return Access(self.array, self.base, tuple([self.strides[i] for i in order]), table, index)
 
     def depends_on(self, axis: int, axes: Sequence[int]) -> bool:
-        """Return True if the element changes along an axis."""
         if self.index is not None and self.index.strides[axis]:
             return True
         if self.table is not None and axes[axis] != BATCH:
@@ -127,7 +126,7 @@ class Access:
         return cells
 
     def is_whole(self, axes: Sequence[int]) -> bool:
-        """Return True if it reads the array element by element, in order."""
+        """Return True if it reads all elements of the array in order."""
         return (
             self.table is None
             and self.index is None
@@ -204,7 +203,6 @@ class Loop:
 
     @property
     def slices(self) -> list[Array]:
-        """The slices that its steps read, each once."""
         read = {id(array): array for step in self.steps for array in (*step.reads, *_indices(step))}
         return [array for array in read.values() if array.slice is not None]
 
@@ -233,7 +231,6 @@ Step = Compute | Assemble | Loop
 
 
 def _indices(step: Compute | Assemble) -> list[Array]:
-    """Return the arrays of integers that a step's accesses use as indices."""
     accesses = step.operands if isinstance(step, Compute) else [access for access, _ in step.parts]
     return [access.index.array for access in accesses if access.index is not None]
 
@@ -250,7 +247,6 @@ class Program:
 
     @property
     def size(self) -> int:
-        """The number of steps, those of loops counted once."""
         return len(self.each_step())
 
     def each_step(self) -> list[Compute | Assemble]:
@@ -275,7 +271,6 @@ def contiguous(shape: Iterable[int]) -> tuple[int, ...]:
 
 
 def whole(array: Array) -> Access:
-    """Return the access that reads an array element by element."""
     return Access(array, 0, array.strides)
 
 
@@ -285,53 +280,53 @@ def verify(program: Program, given: Iterable[Array] = ()) -> None:
     Raises:
         ProgramError: a rule is broken; the message names the array and the rule.
     """
-    made = {id(array) for array in given} | {id(array) for array in program.arrays if array.role != "value"}
+    defined = {id(array) for array in given} | {id(array) for array in program.arrays if array.role != "value"}
     if program.seed is not None:
-        made.add(id(program.seed))
+        defined.add(id(program.seed))
     slots = [array.slots.ravel() for array in program.of_role("param")]
-    _demand(not slots or int(np.bincount(np.concatenate(slots)).max()) == 1, "a parameter lies in two arrays")
-    _verify_steps(program.steps, made, is_reverse=bool(program.gradients))
+    _demand(not slots or int(np.bincount(np.concatenate(slots)).max()) == 1, "a parameter is in two arrays")
+    _verify_steps(program.steps, defined, is_reverse=bool(program.gradients))
     for array in (*program.outputs.values(), *program.gradients.values()):
-        _demand(id(array) in made, f"{array.name} is returned and never made")
+        _demand(id(array) in defined, f"{array.name} is returned but never computed")
 
 
-def _verify_steps(steps: Iterable[Step], made: set[int], is_reverse: bool) -> None:
-    """Check steps, and add the arrays that they make to `made`."""
+def _verify_steps(steps: Iterable[Step], defined: set[int], is_reverse: bool) -> None:
+    """Check steps, and add the arrays that they compute to `defined`."""
     for step in steps:
         for array in step.makes:
-            _demand(id(array) not in made, "{} is made twice", array.name)
+            _demand(id(array) not in defined, "{} is computed twice", array.name)
         if isinstance(step, Loop):
-            _verify_loop(step, made, is_reverse)
+            _verify_loop(step, defined, is_reverse)
         elif isinstance(step, Compute):
-            _verify_compute(step, made)
+            _verify_compute(step, defined)
             if not is_reverse:  # in a reverse sweep padding meets cotangents that are 0 there
                 rule = "{}: a {} includes undefined padding"
                 _demand(not _takes_in_padding(step), rule, step.out.name, step.reduce)
         else:
             name = step.out.name
             for access, part in step.parts:
-                _demand(id(part) in made, "{} is put together from {} before that is made", name, part.name)
+                _demand(id(part) in defined, "{} is assembled from {}, which is not computed yet", name, part.name)
                 _verify_access(access, part.shape, part.name, name)
-                _demand(access.array is step.out, "{} is put together through another array's places", name)
-        made.update([id(array) for array in step.makes])
+                _demand(access.array is step.out, "{} is assembled through places of another array", name)
+        defined.update([id(array) for array in step.makes])
 
 
-def _verify_loop(loop: Loop, made: set[int], is_reverse: bool) -> None:
+def _verify_loop(loop: Loop, defined: set[int], is_reverse: bool) -> None:
     own = {id(output.out): output for output in loop.outputs}
-    within = set(made)
+    within = set(defined)
     for array in loop.slices:
         piece, name = array.slice, array.name
         assert piece is not None
         ends = piece.base, piece.base + piece.step * (loop.count - 1)
-        _demand(min(ends) >= 0 and max(ends) + array.size <= piece.array.size, f"{name} shows what is not there")
-        _demand(array.batched == piece.array.batched, f"{name} has a batch and what it shows has none, or the reverse")
+        _demand(min(ends) >= 0 and max(ends) + array.size <= piece.array.size, f"{name} reaches outside its array")
+        _demand(array.batched == piece.array.batched, f"{name} and its array must both have a batch or none")
         output = own.get(id(piece.array))
         if output is None:
-            _demand(id(piece.array) in made, f"{name} shows {piece.array.name} before that is made")
+            _demand(id(piece.array) in defined, f"{name} shows {piece.array.name}, which is not computed yet")
         else:
             row, low, high = output.part.size, piece.base, piece.base + array.size
             first = loop.first_row(output) * row
-            _demand(piece.step == row, f"{name} does not move from iteration to iteration with what is kept")
+            _demand(piece.step == row, f"{name} does not move by one row of its output")
             _demand(low >= row if loop.backward else high <= first, f"{name} shows an iteration that is yet to come")
         within.add(id(array))
     _verify_steps(loop.steps, within, is_reverse)
@@ -339,16 +334,18 @@ def _verify_loop(loop: Loop, made: set[int], is_reverse: bool) -> None:
     for output in loop.outputs:
         part, out, initial = output
         rows, shape = loop.initial_rows(output), part.shape[: int(part.batched)]
-        _demand(id(part) in parts, f"{out.name} keeps {part.name}, which no iteration makes")
+        _demand(id(part) in parts, f"{out.name} stores {part.name}, which no iteration computes")
         _demand(
-            out.shape == (*shape, loop.count + rows, *part.cell_shape) and rows >= 0, f"{out.name} has another shape"
+            out.shape == (*shape, loop.count + rows, *part.cell_shape) and rows >= 0, f"{out.name} has the wrong shape"
         )
         if initial is not None:
-            _demand(id(initial) in made and initial.size == rows * part.size, f"{out.name} begins with {initial.name}")
+            _demand(
+                id(initial) in defined and initial.size == rows * part.size, f"{out.name} begins with {initial.name}"
+            )
             _demand(out.batched or not initial.batched, f"{out.name} begins with a batch")
 
 
-def _verify_compute(step: Compute, made: set[int]) -> None:
+def _verify_compute(step: Compute, defined: set[int]) -> None:
     name = step.out.name
     plain = tuple([n for n in step.axes if n != BATCH])
     rank = len(step.out.shape)
@@ -359,7 +356,7 @@ def _verify_compute(step: Compute, made: set[int]) -> None:
     if step.mask is not None:
         _demand(step.mask.shape == plain, "{}: a mask of shape {} over the axes {}", name, step.mask.shape, plain)
     for access in step.operands:
-        _demand(id(access.array) in made, "{} reads {} before that is made", name, access.array.name)
+        _demand(id(access.array) in defined, "{} reads {}, which is not computed yet", name, access.array.name)
         _verify_access(access, step.axes, access.array.name, name)
 
 
@@ -390,7 +387,7 @@ def _verify_access(access: Access, axes: tuple[int, ...], read: str, name: str) 
     _demand(len(access.strides) == len(axes), "{} in {}: {} strides over {}", read, name, len(access.strides), axes)
     if access.table is not None:
         plain = tuple([n for n in axes if n != BATCH])
-        _demand(access.table.shape == plain, "{} in {}: the table has another shape than the axes", read, name)
+        _demand(access.table.shape == plain, "{} in {}: the shape of the table differs from the axes", read, name)
         low, high = int(access.table.min()), int(access.table.max())
     else:
         reach = [stride * (n - 1) for n, stride in zip(axes, access.strides, strict=True) if n != BATCH and stride]

@@ -32,7 +32,6 @@ class Grid:
 
     @classmethod
     def of(cls, rows: Ints, count: int) -> Grid:
-        """Return the grid of rows that fill a shape without padding."""
         cell = np.empty(count, np.int64)
         cell[rows.reshape(-1)] = np.arange(count)
         return cls(rows, cell, None)
@@ -59,15 +58,14 @@ def fit(cells: Ints, mask: Any = None) -> tuple[int, tuple[int, ...]] | None:
             strides.append(int(there.reshape(-1)[pairs[0]] - here.reshape(-1)[pairs[0]]) if len(pairs) else 0)
         point = np.argwhere(mask)[0]
         base = int(cells[tuple(point)]) - sum(s * int(p) for s, p in zip(strides, point, strict=True))
-    made = addresses(base, tuple(strides), cells.shape)
-    right = made == cells
+    fitted = addresses(base, tuple(strides), cells.shape)
+    right = fitted == cells
     if not (right if mask is None else right | ~mask).all():
         return None
     return base, tuple(strides)
 
 
 def addresses(base: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> Ints:
-    """Return the cells that a base and strides give over a shape."""
     cells = np.full(shape, base)
     for axis, (stride, length) in enumerate(zip(strides, shape, strict=True)):
         if stride:
@@ -104,7 +102,7 @@ def nested(columns: list[Ints], count: int, hint: tuple[int, ...] = ()) -> tuple
 
 
 def _run(column: Ints) -> int:
-    """Count the cells at the start that are equally far apart."""
+    """Count the leading cells that are equally far apart."""
     steps = np.diff(column)
     change = np.flatnonzero(steps != steps[0])
     return len(column) if not len(change) else int(change[0]) + 1
@@ -199,13 +197,12 @@ def product_grid(left: Ints, right: Ints) -> Grid | None:
 def grid_rows(grid: Grid, left: Ints, right: Ints) -> tuple[Ints, Ints]:
     """Return the rows of both factors over a product grid: left rows vary along its last axis, right rows before it."""
     filled = grid.rows >= 0
-    by_wide = np.where(filled, grid.rows, -1).max(1)  # any row that stands in the column
+    by_wide = np.where(filled, grid.rows, -1).max(1)  # any row of the column
     by_high = np.where(filled, grid.rows, -1).max(2)
     return left[by_wide][:, None], right[by_high][:, :, None]
 
 
 def _rank_within(block: Ints, size: int) -> Ints:
-    """Number the members of each block."""
     order = np.argsort(block, kind="stable")
     rank = np.empty(len(block), np.int64)
     rank[order] = np.tile(np.arange(size), len(block) // size)
@@ -213,7 +210,7 @@ def _rank_within(block: Ints, size: int) -> Ints:
 
 
 def _components(left: Ints, right: Ints, many_left: int, many_right: int) -> Ints | None:
-    """Label the connected components of the pairs: return the least label of each left kind's component."""
+    """Return the smallest label in the connected component of each left kind."""
     labels = np.arange(many_left + many_right)
     for _ in range(ROUNDS):
         spread = labels.copy()

@@ -47,11 +47,9 @@ class _Unroller:
         return self.new_steps
 
     def new(self, like: Array) -> Array:
-        """Return a new array like one of the loop."""
         return replace(like, name=f"{like.name}_{next(self.numbers)}", role="value", slice=None)
 
     def initial_row(self, part: Array, initial: Array | None, row: int) -> Array:
-        """Copy one of the rows that exist before the first iteration."""
         out = self.new(part)
         operands = []
         if initial is not None:
@@ -84,7 +82,6 @@ class _Unroller:
         return replace(access, index=replace(index, array=seen.array, base=base))
 
     def read(self, access: Access, iteration: int) -> Access:
-        """Return the access to what an iteration reads."""
         access = self.chosen(access, iteration)
         array = access.array
         piece = array.slice
@@ -104,7 +101,7 @@ class _Unroller:
 
 
 def _end_to_end(out: Array, rows: list[Array]) -> list[Compute | Assemble]:
-    """Store rows one behind another, and give the result its shape."""
+    """Store rows end to end, and give the result its shape."""
     flat = out
     if len(out.cell_shape) > 1:
         flat = replace(out, name=f"{out.name}_rows", role="value", shape=(*out.shape[: int(out.batched)], out.size))
