@@ -1,8 +1,8 @@
-"""The first half of lifting: from instructions on single numbers to groups of equal ones.
+"""The first half of lifting: from instructions on single numbers to groups of alike ones.
 
-Sums of sums become one sum of many terms, each term a coefficient times one or two factors; then every number gets a
-level (one more than the highest that it is made from), and numbers of one level, one operation and one kind of operands
-make a group. A group will be one array.
+Nested sums become one sum of many terms, each term a coefficient times one or two factors. Then each number gets a
+level (one more than the highest level among its operands), and numbers of one level, one operation and one kind of
+operands form a group. A group becomes one array.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ CODE = {
     name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min", "polygamma")
 }
 REDUCE = {CODE[name]: name for name in ("sum", "max", "min")}
-IS_LISTED = IS_SUM | np.isin(np.arange(len(IS_SUM)), list(REDUCE))  # a sum, a greatest or a least one
-RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths become one array when it is at most this much larger
+IS_LISTED = IS_SUM | np.isin(np.arange(len(IS_SUM)), list(REDUCE))  # sums, maxima and minima
+RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths share an array that is at most this much larger
 
 
 @dataclass
 class Group:
-    """Numbers that one array will hold."""
+    """The numbers that one array will store."""
 
     nodes: Ints
-    code: int  # of the operation; that of any sum is "sum"
+    code: int  # of the operation; all kinds of sums have that of "sum"
 
     @property
     def reduce(self) -> str:
@@ -54,11 +54,11 @@ class Group:
 
 
 class Groups(Sequence[Group]):
-    """All groups, in order: as arrays, for there may be one for each number, and most become iterations of loops.
+    """All groups, in order, stored as arrays: there may be one for each number, and most become iterations of loops.
 
     Attributes:
         nodes: the numbers, group by group.
-        begin: where those of each group begin; one more entry marks the end.
+        begin: where each group begins; one more entry marks the end.
         codes: the operation of each group.
     """
 
@@ -82,21 +82,21 @@ class Groups(Sequence[Group]):
 
 @dataclass
 class FlatGraph:
-    """A recording in normal form. Numbers are named by their places; constants stand behind them."""
+    """A recording in normal form. Numbers are named by their places; constants are numbered after them."""
 
     n: int
     constants: np.ndarray[Any, np.dtype[np.float64]]
-    source: Ints  # for each number and constant where it comes from; VARYING is a value that depends on an input
-    first: Ints  # where the terms of a sum, or the operands of another operation, begin
+    source: Ints  # of each number and constant; VARYING is a value that depends on an input
+    first: Ints  # where the terms of a sum begin
     last: Ints  # and end
-    factor: Ints  # of a term: the first factor
-    other: Ints  # and the second, -1 if there is none
+    factor: Ints  # the first factor of each term
+    other: Ints  # its second factor, or -1
     coefficient: np.ndarray[Any, np.dtype[np.float64]]
     operands: Ints
     starts: Ints
     groups: Groups
-    places: Ints  # where each instruction of the recording stands now
-    as_written: bool = False  # whether some sums are added as they are written
+    places: Ints  # the number of each instruction of the recording
+    as_written: bool = False  # whether some sums keep their written order
 
 
 def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merge: bool = True) -> FlatGraph:
@@ -104,10 +104,10 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
 
     Args:
         graph: the recording.
-        source: for each instruction PARAM, INPUT or VALUE; CONST for a leaf that only this recording has made.
-        wanted: the places whose values are asked for.
+        source: for each instruction PARAM, INPUT or VALUE; CONST for a leaf that the recorded function created.
+        wanted: the places of the results.
         picks: the operands that are known only at run time.
-        merge: whether equal computations become one.
+        merge: whether to merge equal computations.
 
     Raises:
         Unliftable: an operation takes any number of operands and has no array form.
@@ -118,8 +118,8 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
     spread = np.zeros(n, np.int64) + VALUE
     spread[places] = source
     data = np.zeros(n)
-    held = np.flatnonzero(source == CONST)
-    data[places[held]] = [graph.values[i].data for i in held.tolist()]
+    leaves = np.flatnonzero(source == CONST)
+    data[places[leaves]] = [graph.values[i].data for i in leaves.tolist()]
     operands, constants, stands_for = share_constants(operands, constants, spread, data)
     if merge:
         codes, starts, operands, stands_for = merge_equal(codes, starts, operands, stands_for)
@@ -135,8 +135,8 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
             break
         codes, starts, operands, moved = one_by_one(codes, starts, operands, len(constants), many)
         places, wanted = moved[places], moved[wanted]
-        spread, before = np.full(len(codes), VALUE), spread
-        spread[moved[:n]] = before
+        spread, previous = np.full(len(codes), VALUE), spread
+        spread[moved[:n]] = previous
         n = len(codes)
     terms, absorbed = _merge_sums(sums, codes, constants, as_written)
     terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, absorbed, as_written)
@@ -159,7 +159,7 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
 
 
 def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any, ...]:
-    """The terms of each sum, and the candidates of each greatest and least: (root, factor, other, coefficient)."""
+    """Return the terms of sums, and the candidates of maxima and minima: (root, factor, other, coefficient)."""
     at = np.flatnonzero(IS_LISTED[codes][owner])
     root = owner[at]
     position, length, code = at - starts[root], starts[root + 1] - starts[root], codes[root]
@@ -173,7 +173,7 @@ def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any,
 
 
 def _sums(codes: Ints, starts: Ints, operands: Ints, uses: Ints) -> Sums:
-    """The terms of all sums, greatest and least ones; a sum that only another sum uses would give it its terms."""
+    """Return the terms of all sums, maxima and minima, and merge candidates: sums that only another sum uses."""
     n = len(codes)
     terms = root, factor, other, coefficient = _terms(codes, starts, operands, np.repeat(np.arange(n), np.diff(starts)))
     is_sum = IS_SUM[codes]
@@ -183,12 +183,12 @@ def _sums(codes: Ints, starts: Ints, operands: Ints, uses: Ints) -> Sums:
 
 
 def _tops(terms: Any, inner: Any, n: int) -> tuple[Ints, Ints, Any]:
-    """The sum that each sum is dissolved in at once, the one in the end, and with which sign."""
+    """Return the sum that each sum merges into, the one that it ends up in, and its sign there."""
     root, factor, _, coefficient = terms
     parent, sign = np.arange(n), np.ones(n)
     parent[factor[inner]], sign[factor[inner]] = root[inner], coefficient[inner]
     top = parent
-    while True:  # each round doubles how far up a sum looks
+    while True:  # pointer doubling
         sign, higher = sign * sign[top], top[top]
         sign[higher == top] = sign[higher == top]
         if np.array_equal(higher, top):
@@ -197,7 +197,7 @@ def _tops(terms: Any, inner: Any, n: int) -> tuple[Ints, Ints, Any]:
 
 
 def _merge_sums(sums: Sums, codes: Ints, constants: Any, as_written: Any) -> tuple[Any, Any]:
-    """A sum that only another sum uses gives it its terms, but for those that are added as they are written."""
+    """Replace each sum that only another sum uses by its terms there, except for sums that keep their written order."""
     n = len(codes)
     root, factor, other, coefficient, inner, _, parent, sign = sums
     is_sum = IS_SUM[codes]
@@ -209,7 +209,7 @@ def _merge_sums(sums: Sums, codes: Ints, constants: Any, as_written: Any) -> tup
     is_zero = np.zeros(n + len(constants), bool)
     is_zero[n:] = constants == 0.0
     keep = ~inner & ~(is_zero[factor] & (other < 0) & is_sum[root])
-    bare = np.ones(n, bool)  # a sum of nothing but zeros keeps one
+    bare = np.ones(n, bool)  # a sum of zeros alone keeps one of them
     bare[parent[root[keep]]] = False
     for place in np.flatnonzero(bare[parent[root]] & ~inner).tolist():
         if bare[parent[root[place]]]:
@@ -231,7 +231,7 @@ def _merge_products(
     gone: Any,
     as_written: Any,
 ) -> tuple[Any, Any]:
-    """A product that only a sum uses becomes a term of it: up to two factors and a coefficient."""
+    """Make each product that only a sum uses a term of it: up to two factors and a coefficient."""
     root, factor, other, coefficient = terms
     n = len(codes)
     absorbed = np.zeros(n, bool)
@@ -241,14 +241,12 @@ def _merge_products(
     is_mul[:n], is_neg[:n] = codes == CODE["mul"], codes == CODE["neg"]
     of_neg = np.flatnonzero(is_neg)
     inner = operands[starts[of_neg]]
-    is_neg[of_neg[(inner < n) & gone[np.minimum(inner, n - 1)]]] = (
-        False  # it is a sum itself: it took its operand's terms
-    )
+    is_neg[of_neg[(inner < n) & gone[np.minimum(inner, n - 1)]]] = False  # it took its operand's terms: it is a sum
     in_sum = IS_SUM[codes[root]] & ~as_written[root]
-    passing = (is_neg & single)[root]  # such a sum may become the sign of another's term: it waits until that is known
+    passing = (is_neg & single)[root]  # these may become the sign of another sum's term, so they come last
     for attempt in range(6):
         active = in_sum & ~passing if attempt < 3 else in_sum & passing & ~absorbed[root]
-        swap = (other >= 0) & (source[factor] == CONST)  # a constant stands second
+        swap = (other >= 0) & (source[factor] == CONST)  # constants second
         factor[swap], other[swap] = other[swap], factor[swap]
         for side in (factor, other) if attempt < 3 else ():
             at = np.flatnonzero(active & (side >= 0) & single[side] & is_neg[side])
@@ -269,7 +267,7 @@ def _merge_products(
 
 
 def _ordered(factor: Ints, other: Ints, source: Ints) -> tuple[Ints, Ints]:
-    """Of two factors the parameter first, then what does not depend on an input, and a constant last."""
+    """Order factors by source: parameters first, constants last."""
     swap = (other >= 0) & (source[factor] > source[np.maximum(other, 0)])
     return np.where(swap, other, factor), np.where(swap, factor, other)
 
@@ -287,9 +285,7 @@ def _levels(
     present: Any,
     source: Ints,
 ) -> tuple[Ints, Any]:
-    """For each number its level, and whether it depends on an input: one pass over what each is made from, in the
-    order of creation.
-    """
+    """Return the level of each number, and whether it depends on an input, in one pass in the order of creation."""
     is_made = np.zeros(len(source), bool)
     is_made[: len(codes)] = present & (codes > 0)
     owner = np.repeat(np.arange(len(codes)), np.diff(starts))
@@ -311,14 +307,14 @@ def _levels(
 
 
 def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> Groups:
-    """Numbers of one level, one operation and one kind of operands, in the order of creation."""
+    """Group numbers of one level, one operation and one kind of operands, in the order of creation."""
     nodes = np.flatnonzero(present)
     if not len(nodes):
         return flat.groups
-    random = np.random.default_rng(1964).integers(0, 2**63, 4096, dtype=np.uint64)  # one number for each kind
+    random = np.random.default_rng(1964).integers(0, 2**63, 4096, dtype=np.uint64)  # a hash of each kind
     is_sum, listed = IS_SUM[codes], IS_LISTED[codes]
     kind = _kinds(flat)
-    signature = np.zeros(flat.n, np.uint64)  # of a sum: the kinds of its terms, whatever their order
+    signature = np.zeros(flat.n, np.uint64)  # of a sum: the kinds of its terms in any order
     lowest, highest = np.zeros(flat.n, np.int64), np.zeros(flat.n, np.int64)
     filled = np.flatnonzero(flat.last > flat.first)
     if len(filled):
@@ -326,7 +322,7 @@ def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> Groups:
         signature[filled] = np.add.reduceat(random[kind], begin)
         lowest[filled], highest[filled] = np.minimum.reduceat(kind, begin), np.maximum.reduceat(kind, begin)
     plain, arity = np.flatnonzero(present & ~listed), np.diff(flat.starts)
-    for k in range(int(arity[plain].max()) if len(plain) else 0):  # of another operation: those of its operands
+    for k in range(int(arity[plain].max()) if len(plain) else 0):  # of others: the sources of the operands
         has = plain[arity[plain] > k]
         operand = flat.operands[flat.starts[has] + k]
         signature[has] += random[128 + 8 * k + flat.source[operand]]
@@ -348,7 +344,7 @@ def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> Groups:
 
 
 def _kinds(flat: FlatGraph) -> Ints:
-    """A small number for the kind of each term: where its factors come from, and its coefficient: 1, -1 or another."""
+    """Number the kinds of terms: the sources of the factors, and whether the coefficient is 1, -1 or another number."""
     second = np.where(flat.other >= 0, flat.source[np.maximum(flat.other, 0)] + 1, 0)
     scale = np.where(flat.coefficient == 1.0, 0, np.where(flat.coefficient == -1.0, 1, 2))
     kind: Ints = flat.source[flat.factor] * 18 + second * 3 + scale
@@ -356,7 +352,7 @@ def _kinds(flat: FlatGraph) -> Ints:
 
 
 def _join_ragged(key: Any, shared: Any, count: Ints, may: Any) -> Any:
-    """Sums that differ only in how many terms they have get one key, if little is lost by it."""
+    """Give sums that differ only in their number of terms one key, if that wastes little."""
     _, of_shared = np.unique(shared, return_inverse=True)
     of_shared = of_shared.reshape(-1)
     groups = int(of_shared.max()) + 1

@@ -19,18 +19,18 @@ from wengert.graph import Graph
 __all__ = ["Lifted", "lift"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-LEFT = 0.25  # of the groups: if loops leave more, they may have been cut
+LEFT = 0.25  # of the groups: if more are outside loops, merging may have broken loops up
 
 
 @dataclass
 class Lifted:
-    """A program, and what its parameters and inputs are in the recording."""
+    """A program, and where its parameters come from in the recording."""
 
     program: Program
     parameters: list[int]  # the places of the leaves, in the order of the param arrays' elements
-    table_reads: int  # how many operands are read through a table
-    products: int  # how many steps are matrix products
-    multiplications: int  # that an example takes in the largest of them
+    table_reads: int  # operands that are read through a table
+    products: int  # matrix products
+    multiplications: int  # of one example in the largest matrix product
 
 
 def lift(
@@ -49,12 +49,12 @@ def lift(
     Args:
         graph: the recording.
         source: for each of its instructions PARAM, INPUT, VALUE or CONST (see `flatten`).
-        inputs: by name the places of the inputs, in the shape of the array that will hold them.
-        outputs: by name the places of the results, in the shape of the array that is wanted.
+        inputs: the places of each input, in the shape of its array.
+        outputs: the places of each result, in the shape of its array.
         batched: whether every input array has a batch axis in front.
         picks: the operands that an integer input chooses at run time.
-        indices: which inputs are integers that choose.
-        blocks: the places of parameters that are an array of their own wherever they are used, in its shape.
+        indices: the names of the integer inputs that choose.
+        blocks: the places of parameters that form an array of their own, in its shape.
 
     Raises:
         Unliftable: an operation has no array form.
@@ -69,7 +69,7 @@ def lift(
     loops = [LoopLifter(lifter, run) for run in runs]
     ends = [0, *[end for loop in loops for end in (loop.run.first, loop.run.last)], len(flat.groups)]
     straight = [flat.groups[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
-    for loop in loops:  # before others: their parameters are used again and again
+    for loop in loops:  # first, as their parameters are read most
         loop.plan()
     lifter.plan([group for groups in straight for group in groups])
     for number, groups in enumerate(straight):
@@ -96,10 +96,10 @@ def lift(
 
 
 def _with_loops(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> tuple[FlatGraph, list[Recurrence]]:
-    """The flat graph, and its loops.
+    """Return the flat graph and its loops.
 
-    If these leave much, merged computations may have cut them: iterations that happen to compute the same. Then more is
-    found without merging.
+    If the loops leave many groups, merging may have broken them up, as two iterations happened to compute the same;
+    then try without merging.
     """
     flat = flatten(graph, source, wanted, picks)
     runs = recurrences(flat)
@@ -113,7 +113,7 @@ def _with_loops(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> 
 
 
 def _output(lifter: Lifter, node_ids: Ints) -> Array:
-    """The array that holds a result: one that is there, or a copy of what is read."""
+    """Return the array of a result: an existing one, or a copy."""
     operand = lifter.operand(node_ids)
     if isinstance(operand, Access) and operand.array.batched == lifter.batched:
         stay = [i for i, n in enumerate(node_ids.shape) if n > 1]

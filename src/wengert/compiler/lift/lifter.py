@@ -1,8 +1,8 @@
-"""Groups of numbers become arrays, and what makes them becomes steps of a Program.
+"""Turns groups of numbers into arrays, and the operations into steps of a Program.
 
-Each number is stored in an array, in a cell there. A group's layout is chosen so that what it is made
-from lies at even strides: a sum of products over shared rows becomes a matrix product, and the parameters that it
-multiplies become a named matrix. What has no strides is read through a table.
+Each number is stored in a cell of an array. A group's layout is chosen so that its operands are read with strides: a
+sum of products over shared rows becomes a matrix product, and the parameters in it become a named matrix. Operands
+without strides are read through a table.
 """
 
 from __future__ import annotations
@@ -41,19 +41,18 @@ __all__ = ["Lifter"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 ONE_NUMBER = Grid.of(np.zeros((), np.int64), 1)
-PIECES = 8  # into how many pieces, by where its factors lie, a sum may be cut
+PIECES = 8  # the most pieces, by the arrays of its factors, that a sum is cut into
 
 
 @dataclass
 class Lifter(Storage):
-    """Makes the steps of each group."""
-
-    short_sums: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)  # terms, by a sum's first number
-    plans: dict[int, SumPlan] = field(default_factory=dict)  # or what they consist of
-    in_loop: bool = False  # whether this is an iteration of a loop
+    # By the first number of a group: the terms of a short sum, or the plan of a longer one.
+    short_sums: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)
+    plans: dict[int, SumPlan] = field(default_factory=dict)
+    in_loop: bool = False
 
     def plan(self, groups: Sequence[Group]) -> None:
-        """See what groups of sums consist of, and name the parameters that their products take."""
+        """Analyze groups of sums, and allocate the parameters of matrix products."""
         sums = {int(group.nodes[0]): group for group in groups if group.reduce == "sum"}
         self.short_sums.update({n: short_sum(self.flat, group, in_loop=self.in_loop) for n, group in sums.items()})
         plans = {n: plan_of(self.flat, group) for n, group in sums.items() if not self.short_sums[n]}
@@ -64,7 +63,6 @@ class Lifter(Storage):
             self.allocate_vectors(plan)
 
     def make(self, group: Group) -> None:
-        """The array of a group for which there is a plan."""
         number = int(group.nodes[0])
         if number in self.plans:
             self.sum_of(self.plans[number])
@@ -78,7 +76,6 @@ class Lifter(Storage):
             self.map_of(group)
 
     def allocate_matrices(self, plan: SumPlan) -> None:
-        """Name the parameters that a product multiplies as a matrix."""
         if plan.grid is None or plan.product is None or plan.product.right is None:
             return
         left, right = grid_rows(plan.grid, plan.product.left, plan.product.right)
@@ -88,7 +85,7 @@ class Lifter(Storage):
                 self.allocate("W", node_ids)
 
     def allocate_vectors(self, plan: SumPlan) -> None:
-        """Name the parameters of a product of one row, and those that are added to a product."""
+        """Make the parameters of a one-row product, and those added to a product, arrays of their own."""
         if plan.grid is None or plan.product is None:
             return
         for part in plan.parts:
@@ -104,7 +101,6 @@ class Lifter(Storage):
                     self.allocate("b", part.left[:, column][plan.grid.rows])
 
     def sum_of(self, plan: SumPlan) -> None:
-        """The array of a group of sums."""
         nodes, parts = plan.group.nodes, plan.parts
         terms = sum(part.left.shape[1] for part in parts)
         if plan.grid is not None:
@@ -129,12 +125,11 @@ class Lifter(Storage):
         self.finish(plan.group, grid, addends)
 
     def short_sum_of(self, group: Group, terms: list[tuple[int, int, float]]) -> None:
-        """The array of a group of one sum, of a few terms."""
         addends = [(self.number_at(x), self.number_at(y) if y >= 0 else None, c) for x, y, c in terms]
         self.finish(group, ONE_NUMBER, addends)
 
     def is_short(self, part: Terms, grid: Grid) -> bool:
-        """Whether a part is written out term by term: it has few, and is no product of a matrix."""
+        """Return True if the terms of a part are written out: there are few, and they form no matrix product."""
         if part.left.shape[1] > SHORT or part.mask is not None:
             return False
         if part.right is None or part.left.shape[1] == 1 or len(part.left) == 1:
@@ -143,30 +138,29 @@ class Lifter(Storage):
         return without_broadcast(part.left[rows])[1] == without_broadcast(part.right[rows])[1]
 
     def written_out(self, part: Terms, grid: Grid) -> list[tuple[Any, Any, float]]:
-        """Each term of a part as operands over the grid."""
+        """Return the terms of a part as operands over the grid."""
         rows = np.maximum(grid.rows, 0)
-        made = []
+        terms = []
         for c in range(part.left.shape[1]):
             left = self.operand(part.left[:, c][rows], grid.mask)
             right = None if part.right is None else self.operand(part.right[:, c][rows], grid.mask)
             coefficient = np.ascontiguousarray(part.coefficient[:, c][rows])
             if (coefficient == coefficient.flat[0]).all():
-                made.append((left, right, float(coefficient.flat[0])))
+                terms.append((left, right, float(coefficient.flat[0])))
             elif right is None:
-                made.append((left, self.numbers(coefficient), 1.0))
+                terms.append((left, self.numbers(coefficient), 1.0))
             else:
                 scaled = self.compute(
                     "u", grid.shape, [left, right, self.numbers(coefficient)], lambda x, y, c: ("mul", c, ("mul", x, y))
                 )
-                made.append((self.read(scaled, grid), None, 1.0))
-        return made
+                terms.append((self.read(scaled, grid), None, 1.0))
+        return terms
 
     def read(self, array: Array, grid: Grid) -> Access:
-        """An array over the grid that it was made on."""
         return Access(array, 0, contiguous(grid.shape))
 
     def reduced(self, part: Terms, grid: Grid, is_product: bool) -> list[Array]:
-        """The sum over the terms of a part, in as few steps as the places of its factors allow."""
+        """Sum the terms of a part, in as few steps as the arrays of its factors allow."""
         rows = np.maximum(grid.rows, 0)
         left: Any
         right: Any
@@ -181,7 +175,7 @@ class Lifter(Storage):
             mask = np.broadcast_to(mask[..., None], shape)
         if part.mask is not None and grid.mask is not None:
             mask = mask & grid.mask[..., None]
-        made = []
+        sums = []
         for columns in self.pieces(part):
             over = (len(columns),)
             part_mask = None if mask is None else mask[..., columns]
@@ -202,15 +196,14 @@ class Lifter(Storage):
                 scale = 1.0
             self.program.padded |= mask is not None
             masked = part.mask is not None and not self.padding_is_zero(operands, part_mask)
-            made.append(self.product_step(grid, operands, over, part_mask if masked else None, scale))
-        return made
+            sums.append(self.product_step(grid, operands, over, part_mask if masked else None, scale))
+        return sums
 
     def product_step(self, grid: Grid, operands: list[Any], over: Sequence[int], mask: Any, scale: float) -> Array:
-        """The sum over an axis of the product of the operands."""
         shape = grid.shape
         own = {x.array.cell_shape if isinstance(x, Access) and _is_all(x, over) else () for x in operands}
         if np.prod(shape, dtype=int) == 1 and len(own) == 1 and mask is None and own != {()}:
-            over = own.pop()  # a sum over a whole array, by its own axes
+            over = own.pop()  # a sum over a whole array uses its axes
             lead = (0,) * len(shape)
             operands = [Access(x.array, 0, (*lead, *contiguous(over))) for x in operands]
         stem = "z" if len(operands) > 1 else "s"
@@ -228,7 +221,7 @@ class Lifter(Storage):
         return out
 
     def padding_is_zero(self, operands: list[Access | float], mask: Any) -> bool:
-        """Whether what is masked out is read from padding that holds 0."""
+        """Return True if an operand is clean padding, that is 0, wherever the mask is False."""
         for x in operands:
             if isinstance(x, Access) and x.array.mask is not None and x.array.clean and x.table is None:
                 cells = addresses(x.base, x.strides, mask.shape)
@@ -237,7 +230,7 @@ class Lifter(Storage):
         return False
 
     def pieces(self, part: Terms) -> list[Ints]:
-        """The columns of a part, cut by where their factors are stored."""
+        """Split the columns of a part by the arrays that store their factors."""
         width = part.left.shape[1]
         every = [np.arange(width)]
         sides = [side for side in (part.left, part.right) if side is not None]
@@ -252,12 +245,11 @@ class Lifter(Storage):
             if len(first) > PIECES:
                 return every
             pieces = [np.flatnonzero(number == n) for n in range(len(first))]
-        if len(part.left) == 1:  # the terms of one sum may stand in any order: in that of their cells
+        if len(part.left) == 1:  # the terms of a single sum are put in memory order
             pieces = [columns[np.argsort(self.cell[part.left[0, columns]], kind="stable")] for columns in pieces]
         return pieces
 
     def finish(self, group: Group, grid: Grid, addends: list[tuple[Any, Any, float]]) -> None:
-        """Add up what a group of sums consists of."""
         only = addends[0][0] if len(addends) == 1 and addends[0][1:] == (None, 1.0) else None
         if (
             isinstance(only, Access)
@@ -287,9 +279,9 @@ class Lifter(Storage):
         self.elementwise(group, grid, operands, write, "u")
 
     def elementwise(self, group: Group, grid: Grid, operands: list[Any], write: Callable[..., Expr], stem: str) -> None:
-        """A step that computes a group element by element; padding is filled with 0."""
+        """Add a step that computes a group element by element, with 0 in padding."""
         mask = grid.mask
-        varying = bool(self.flat.source[group.nodes[0]] == VARYING)  # as are all of them
+        varying = bool(self.flat.source[group.nodes[0]] == VARYING)  # the same for the whole group
 
         def masked(*branches: Expr) -> Expr:
             expr = write(*branches)
@@ -305,7 +297,7 @@ class Lifter(Storage):
         self.assign(group.nodes, out, grid.cell)
 
     def grid(self, columns: list[Ints], count: int) -> Grid:
-        """The order and the shape for a group whose operands are these columns of numbers."""
+        """Choose the order and the shape of a group whose operands are these columns of numbers."""
         if count == 1:
             return ONE_NUMBER
         cells = [self.cell[c] for c in columns]
@@ -330,7 +322,6 @@ class Lifter(Storage):
         return Grid.of(order.reshape(shape), count)
 
     def map_of(self, group: Group) -> None:
-        """The array of a group of any other operation."""
         flat, nodes = self.flat, group.nodes
         row = TABLE[group.code]
         grid, operands = ONE_NUMBER, list[Access | float]()
@@ -345,8 +336,9 @@ class Lifter(Storage):
         self.elementwise(group, grid, operands, lambda *branches: _special(row.name, branches), "h")
 
     def pick_of(self, group: Group) -> None:
-        """The array of a group of numbers that integers choose from as many candidates each; several if these
-        are of several arguments, or at no strides.
+        """Add the step of a group of numbers that integers choose among equally many candidates.
+
+        The group is split if its indices are of several arguments, or read without strides.
         """
         flat, nodes = self.flat, group.nodes
         extent = int(flat.starts[nodes[0] + 1] - flat.starts[nodes[0]]) - 1
@@ -358,9 +350,9 @@ class Lifter(Storage):
             return
         self.allocate("T", candidates[first].T)
         grid = self.grid([index], len(nodes)) if len(first) == 1 else self.grid([index, candidates[:, 0]], len(nodes))
-        self.operand(candidates[grid.rows])  # what is stored nowhere yet gets a place
+        self.operand(candidates[grid.rows])  # allocates new parameters
         array, cells = self.joint(candidates)
-        if extent > 1 and not self.is_one_value(np.diff(cells, axis=1)):  # at no strides: they are put side by side
+        if extent > 1 and not self.is_one_value(np.diff(cells, axis=1)):  # copy them side by side
             array = self.compute("t", (len(first), extent), [self.operand(candidates[first])], lambda x: x)
             cells = kind[:, None] * extent + np.arange(extent)
         base, chosen = fit(cells[:, 0][grid.rows]), fit(self.cell[index][grid.rows])
@@ -374,17 +366,14 @@ class Lifter(Storage):
         self.assign(nodes, out, grid.cell)
 
     def picks_of(self, group: Group, part: Ints) -> None:
-        """The arrays of a group of chosen numbers, one for each part."""
         for each in dict.fromkeys(part.tolist()):
             self.pick_of(Group(group.nodes[part == each], group.code))
 
     @staticmethod
     def is_one_value(numbers: Ints) -> bool:
-        """Whether all of these are the same."""
         return bool((numbers == numbers.flat[0]).all())
 
     def extreme_of(self, group: Group) -> None:
-        """The array of a group of greatest or least ones."""
         plan = plan_of(self.flat, group)
         part = plan.parts[0]
         left = np.concatenate([p.left for p in plan.parts], axis=1)
@@ -403,7 +392,7 @@ class Lifter(Storage):
 
 
 def _special(name: str, branches: Sequence[Expr]) -> Expr:
-    """The expression of a row; a power with a whole exponent by what it is short for."""
+    """Write an operation as an expression: short forms of powers, comparisons as choices."""
     if name == "pow" and branches[1][0] == "const":
         exponent = branches[1][1]
         if exponent == 2.0:
@@ -424,7 +413,7 @@ def _times(*branches: Expr) -> Expr:
 
 
 def _is_all(x: Access, over: Sequence[int]) -> bool:
-    """Whether a sum of one row runs over a whole array in its order."""
+    """Return True if a sum of one row runs over a whole array in order."""
     return x.table is None and x.base == 0 and x.strides[-1:] == (1,) and over[0] == x.array.size > 1
 
 

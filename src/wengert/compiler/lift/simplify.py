@@ -1,6 +1,4 @@
-"""The instructions of a recording as arrays, made simpler: equal constants and equal computations become one, the
-rarer operations on many operands are written out with others, and what an integer chooses becomes an instruction.
-"""
+"""Simplifies a recording: merges equal computations, expands rare operations, and turns choices into instructions."""
 
 from __future__ import annotations
 
@@ -18,28 +16,28 @@ __all__ = ["CONST", "INPUT", "PARAM", "VALUE", "VARYING", "Pick", "Unliftable", 
 __all__ += ["one_by_one", "share_constants"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-PARAM, VALUE, INPUT, VARYING, CONST = range(5)  # where a number comes from; a product names its factors in this order
-EQUAL_ROUNDS = 64  # how deep equal computations may be for all of them to be found
+PARAM, VALUE, INPUT, VARYING, CONST = range(5)  # sources of numbers; the factors of a product are in this order
+EQUAL_ROUNDS = 64  # of merging equal computations, each one level deeper
 
 
-class Unliftable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
-    """Why a recording cannot become an array program; the compiled function then stays with the engine."""
+class Unliftable(Exception):  # noqa: N818  (no error: a reason to run the engine)
+    """The recording cannot become an array program; the engine runs the function."""
 
 
 @dataclass(frozen=True)
 class Pick:
-    """An operand that an integer input chooses when the program runs."""
+    """An operand that an integer input chooses at run time."""
 
-    user: int  # the place of the instruction that has the operand
-    position: int  # which of its operands
+    user: int  # the place of the instruction that reads the operand
+    position: int  # among its operands
     index: int  # the place of the integer
-    candidates: tuple[Any, ...]  # the places of what it chooses from; or (*candidates, index): another choice
+    candidates: tuple[Any, ...]  # their places, or (*candidates, index) for a nested choice
 
 
 def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, Ints, Ints, Any, Ints]:
-    """The arrays of a graph, the rarer operations on many operands written out with others.
+    """Return the arrays of a graph, with the rarer n-ary operations expanded.
 
-    What was computed before the recording is a parameter: how it came about is left out.
+    What was computed before the recording is a parameter: its history is left out.
     """
     codes = np.frombuffer(graph.codes, np.uint16).astype(np.int64)
     starts = np.frombuffer(graph.starts, np.int64)
@@ -55,7 +53,7 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
     by_user: dict[int, list[Pick]] = {}
     for pick in picks:
         by_user.setdefault(pick.user, []).append(pick)
-    picked: dict[tuple[Any, ...], int] = {}  # each choice is made once, for all who read it
+    picked: dict[tuple[Any, ...], int] = {}  # shares each choice
 
     def choose(writer: _Expansion, choice: tuple[Any, ...]) -> int:
         if choice not in picked:
@@ -70,7 +68,7 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
         row = TABLE[codes[place]]
         if row.arity is None and row.name not in ("sum", "dot", "max", "min"):
             if row.name not in WRITTEN_OUT:
-                raise Unliftable(f"{row.name} takes any number of operands, and only the library's own are known")
+                raise Unliftable(f"{row.name} takes any number of operands, and is not built in")
             WRITTEN_OUT[row.name](writer, xs)
         else:
             writer(row.name, *xs)
@@ -79,7 +77,7 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
 
 
 def _shifted(count: int, pieces: dict[int, Any]) -> tuple[Ints, Ints]:
-    """By how much an instruction moves when others are put in before it; and where each then stands."""
+    """Return how far each instruction moves when `pieces` are spliced in, and its new place."""
     extra = np.zeros(count + 1, np.int64)
     for place, steps in pieces.items():
         extra[place] = len(steps) - 1
@@ -88,7 +86,7 @@ def _shifted(count: int, pieces: dict[int, Any]) -> tuple[Ints, Ints]:
 
 
 def _spliced(codes: Ints, starts: Ints, operands: Ints, pieces: dict[int, Any]) -> tuple[Ints, Ints, Ints]:
-    """The arrays with the instruction at each place of `pieces` replaced by several, the last standing for it."""
+    """Replace the instruction at each place of `pieces` by several, the last of which has its value."""
     shift, places = _shifted(len(codes), pieces)
     moved = np.where(operands >= 0, operands + shift[np.maximum(operands, 0)], operands)
     new_codes: list[Any] = []
@@ -109,12 +107,11 @@ def _spliced(codes: Ints, starts: Ints, operands: Ints, pieces: dict[int, Any]) 
     return joined[0], np.concatenate([[0], np.cumsum(joined[1])]), joined[2]
 
 
-STEP = 1 << 40  # added to the number of a step that is put in, behind the place that it is put in for
+STEP = 1 << 40  # an inserted step is named STEP + place * STEPS + number
 STEPS = 1 << 20
 
 
 def _resolve(x: int, pieces: dict[int, Any], places: Ints) -> int:
-    """Where an operand of a step that was put in stands in the end."""
     if x < STEP:
         return int(places[x]) if x >= 0 else x
     place, number = divmod(x - STEP, STEPS)
@@ -122,8 +119,6 @@ def _resolve(x: int, pieces: dict[int, Any], places: Ints) -> int:
 
 
 class _Expansion:
-    """Writes the steps that stand for one instruction."""
-
     def __init__(self, constants: list[float], place: int) -> None:
         self.constants, self.place = constants, place
         self.steps: list[tuple[int, list[int]]] = []
@@ -133,7 +128,6 @@ class _Expansion:
         return STEP + self.place * STEPS + len(self.steps) - 1
 
     def constant(self, c: float) -> int:
-        """The operand that stands for a number."""
         self.constants.append(c)
         return -len(self.constants)
 
@@ -162,9 +156,7 @@ WRITTEN_OUT: dict[str, Callable[[_Expansion, list[int]], None]] = {
 
 
 def one_by_one(codes: Ints, starts: Ints, operands: Ints, count: int, at: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """The arrays with the sums of many operands at some places written out, and where each number then stands, also
-    those of the `count` constants behind them.
-    """
+    """Write some sums out as binary additions; return the new places of all numbers and of the `count` constants."""
     n, pieces = len(codes), dict[int, Any]()
     operands = np.where(operands >= n, n - 1 - operands, operands)  # constants are below 0, as in a graph
     for place in at.tolist():
@@ -179,7 +171,7 @@ def one_by_one(codes: Ints, starts: Ints, operands: Ints, count: int, at: Ints) 
 
 
 def share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> tuple[Ints, Any, Ints]:
-    """Equal constants become one, numbered from n on; a leaf that is a constant becomes one of them."""
+    """Merge equal constants, numbered from n on, and make constant leaves constants."""
     n = len(source)
     leaves = np.flatnonzero(source == CONST)
     bits = np.concatenate([constants, data[leaves]]).view(np.int64)
@@ -196,7 +188,6 @@ def share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> 
 
 
 def _without(gone: Any, codes: Ints, starts: Ints, operands: Ints) -> tuple[Ints, Ints, Ints]:
-    """The arrays with some instructions made leaves."""
     if not gone.any():
         return codes, starts, operands
     length = np.diff(starts)
@@ -205,7 +196,7 @@ def _without(gone: Any, codes: Ints, starts: Ints, operands: Ints) -> tuple[Ints
 
 
 def merge_equal(codes: Ints, starts: Ints, operands: Ints, stands_for: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """The same operation on the same operands is done once, by the first; by the other's name is meant the first."""
+    """Merge equal operations on the same operands into the first of them."""
     for _ in range(EQUAL_ROUNDS):
         length = np.diff(starts)
         nodes = np.flatnonzero(length > 0)
@@ -219,13 +210,13 @@ def merge_equal(codes: Ints, starts: Ints, operands: Ints, stands_for: Ints) -> 
         twice = ordered[1:][ordered[1:] == ordered[:-1]]
         if not len(twice):
             break
-        alike = twice[np.minimum(np.searchsorted(twice, key), len(twice) - 1)] == key  # few, as a rule
+        alike = twice[np.minimum(np.searchsorted(twice, key), len(twice) - 1)] == key  # usually few
         nodes = nodes[alike]
         _, first, number = np.unique(key[alike], return_index=True, return_inverse=True)
         keeper = nodes[first[number.reshape(-1)]]
         keeper = np.where((codes[keeper] == codes[nodes]) & (length[keeper] == length[nodes]), keeper, nodes)
         merged = np.flatnonzero(keeper != nodes)
-        if len(merged):  # two that only look alike have the same key once in 10^19 times; be sure
+        if len(merged):  # compare operands, as different ones may have the same hash
             of, by = nodes[merged], keeper[merged]
             offset = np.arange(length[of].sum()) - np.repeat(np.cumsum(length[of]) - length[of], length[of])
             same = (

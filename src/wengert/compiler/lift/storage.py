@@ -1,4 +1,4 @@
-"""Where the numbers of a recording are stored: each in a cell of an array of the Program that is being made."""
+"""Stores the numbers of a recording in cells of arrays."""
 
 from __future__ import annotations
 
@@ -32,71 +32,67 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass
 class Storage:
-    """A Program in the making, and where each number is stored: an array, and a cell there."""
+    """A Program under construction, and the array and cell of each number."""
 
     flat: FlatGraph
     batched: bool
     program: Program = field(default_factory=Program)
     counts: dict[str, int] = field(default_factory=dict)
-    number: dict[int, int] = field(default_factory=dict)  # by the id of an array: its place in the program
+    number: dict[int, int] = field(default_factory=dict)  # by the id of an array: its index in the program
     given: set[str] = field(default_factory=set)  # the names of the inputs
     constants: dict[Any, Array] = field(default_factory=dict)
     joined: dict[tuple[int, ...], Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.place: Ints = np.full(len(self.flat.source), -1)  # for each number the place of its array in the program
+        self.place: Ints = np.full(len(self.flat.source), -1)  # for each number the index of its array, or -1
         self.cell: Ints = np.zeros(len(self.flat.source), np.int64)
 
     # -- arrays -------------------------------------------------------------------------------------------------------
 
     def array(self, stem: str, shape: Sequence[int], role: str = "value", **more: Any) -> Array:
-        """A new array, named by its kind and a number."""
         name = stem
         while role not in ("input", "index") and (name == stem or name in self.given):
             self.counts[stem] = self.counts.get(stem, 0) + 1
             name = f"{stem}{self.counts[stem]}"
-        return self.enter(Array(name, tuple([int(n) for n in shape]), role, **more))
+        return self.add_array(Array(name, tuple([int(n) for n in shape]), role, **more))
 
-    def enter(self, array: Array) -> Array:
-        """An array that numbers may be stored in from now on."""
+    def add_array(self, array: Array) -> Array:
         self.number[id(array)] = len(self.program.arrays)
         self.program.arrays.append(array)
         return array
 
     def assign(self, node_ids: Ints, array: Array, cells: Ints) -> None:
-        """Store numbers in an array."""
         self.place[node_ids] = self.number[id(array)]
         self.cell[node_ids] = cells
 
     def input(self, name: str, node_ids: Ints, role: str) -> None:
-        """An array that the caller gives."""
         batch = (BATCH,) if self.batched else ()
         self.given.add(name)
         self.assign(node_ids.reshape(-1), self.array(name, batch + node_ids.shape, role), np.arange(node_ids.size))
 
     def allocate(self, stem: str, node_ids: Ints) -> bool:
-        """Make parameters that are stored nowhere yet an array of their own, of the shape in which they are used."""
+        """Store parameters in a new array, of the shape in which they are used; False if one is stored already."""
         if not node_ids.size:
             return False
-        if not self.is_loose(node_ids[(0,) * node_ids.ndim]):  # as most that are asked for
+        if not self.is_loose(node_ids[(0,) * node_ids.ndim]):  # fast path: usually they have a place
             return False
         node_ids, _ = without_broadcast(node_ids)
         if not self.is_loose(node_ids).all():
             return False
-        if node_ids.size > 1 and not (np.diff(np.sort(node_ids, axis=None)) > 0).all():  # one of them twice
+        if node_ids.size > 1 and not (np.diff(np.sort(node_ids, axis=None)) > 0).all():  # repeated
             return False
         array = self.array(stem, node_ids.shape, "param", slots=node_ids)
         self.assign(node_ids.reshape(-1), array, np.arange(node_ids.size))
         return True
 
     def is_loose(self, node_ids: Any) -> Any:
-        """Which of these numbers are parameters that are stored nowhere yet."""
+        """Return True for parameters that have no place yet."""
         return (self.flat.source[node_ids] == PARAM) & (self.place[node_ids] < 0)
 
     # -- operands -----------------------------------------------------------------------------------------------------
 
     def operand(self, node_ids: Ints, mask: Any = None) -> Access | float:
-        """How these numbers are read over the axes of the table that names them."""
+        """Return how numbers are read over the axes of the table that names them."""
         if mask is None and node_ids.size == 1:
             return self.number_at(int(node_ids.flat[0]), node_ids.ndim)
         flat = self.flat
@@ -109,18 +105,17 @@ class Storage:
         return self.access(*self.joint(node_ids, mask), mask)
 
     def number_at(self, node_id: int, axes: int = 0) -> Access | float:
-        """How one number is read, over as many axes of length 1."""
         if self.flat.source[node_id] == CONST:
             return float(self.flat.constants[node_id - self.flat.n])
         if self.place[node_id] < 0:
             self.allocate("p", np.array(node_id))
         place = self.place[node_id]
         if place < 0:
-            raise ProgramError("a number is read that no step has made")
+            raise ProgramError("a number is read that no step computes")
         return Access(self.program.arrays[place], int(self.cell[node_id]), (0,) * axes)
 
     def access(self, array: Array, cells: Ints, mask: Any = None) -> Access:
-        """How cells of an array are read over the axes of the table that holds them."""
+        """Return how cells of an array are read over the axes of the table that holds them."""
         found = fit(cells, mask)
         if found is not None:
             base, strides = found
@@ -131,25 +126,24 @@ class Storage:
         return Access(array, 0, (0,) * cells.ndim, table)
 
     def constant(self, node_ids: Ints, mask: Any) -> Access | float:
-        """Numbers that never change: one, or an array of them."""
         values: Any = self.flat.constants[node_ids - self.flat.n]
         return self.numbers(values if mask is None else np.where(mask, values, values[mask][0]))
 
     def numbers(self, values: Any) -> Access | float:
-        """Constants over the axes of the table that holds them: one number, or an array that equal ones share."""
+        """Return constants over the axes of their table: one number, or an array that equal tables share."""
         if (values.view(np.int64) == values.reshape(-1)[:1].view(np.int64)).all():
             return float(values.flat[0])
-        kept, axes = without_broadcast(values)
-        key = (kept.shape, kept.tobytes())
+        varying, axes = without_broadcast(values)
+        key = (varying.shape, varying.tobytes())
         if key not in self.constants:
-            self.constants[key] = self.array("k", kept.shape, "const", value=kept)
+            self.constants[key] = self.array("k", varying.shape, "const", value=varying)
         strides = [0] * values.ndim
-        for axis, stride in zip(axes, contiguous(kept.shape), strict=True):
+        for axis, stride in zip(axes, contiguous(varying.shape), strict=True):
             strides[axis] = stride
         return Access(self.constants[key], 0, tuple(strides))
 
     def mixed(self, node_ids: Ints, mask: Any) -> Access | float:
-        """Numbers of which some are constants: those are stored too."""
+        """Return how numbers are read some of which are constants; these are stored."""
         fixed = np.unique(node_ids[self.flat.source[node_ids] == CONST])
         loose = fixed[self.place[fixed] < 0]
         if len(loose):
@@ -160,11 +154,11 @@ class Storage:
         return self.access(*self.joint(node_ids), mask)
 
     def joint(self, node_ids: Ints, mask: Any = None) -> tuple[Array, Ints]:
-        """The array in which these numbers are stored, or several laid end to end, and their cells there."""
+        """Return the array that stores these numbers, or several arrays laid end to end, and the cells there."""
         used = self.place[node_ids if mask is None else node_ids[mask]]
         low, high = int(used.min()), int(used.max())
         if low < 0:
-            raise ProgramError("a number is read that no step has made")
+            raise ProgramError("a number is read that no step computes")
         if low == high:
             return self.program.arrays[low], self.cell[node_ids]
         places = np.unique(used)
@@ -197,7 +191,7 @@ class Storage:
         mask: Any = None,
         batched: bool = False,
     ) -> Array:
-        """A step: an array of a shape, from operands over `shape` and the axes `over` that are reduced."""
+        """Add a step that computes an array over `shape`, reducing the axes `over`."""
         axes = (*shape, *over)
         stay = [i for i, n in enumerate(axes) if n > 1]
         squeezed = [x if isinstance(x, float) else x.permuted(stay, axes) for x in operands]
@@ -231,7 +225,6 @@ class Storage:
 
 
 def _same(x: Access, y: Access) -> bool:
-    """Whether two operands read the same."""
     if x.array is not y.array or (x.base, x.strides) != (y.base, y.strides) or x.index or y.index:
         return False
     return x.table is y.table if x.table is None or y.table is None else np.array_equal(x.table, y.table)

@@ -1,6 +1,6 @@
-"""What a group of sums consists of: parts of one kind of terms, and among them perhaps a matrix product.
+"""Splits a group of sums into parts of one kind of terms, and finds the matrix product among them.
 
-All this is said before any number is stored: from which numbers stand in which rows.
+This happens before any number has a place: only the rows of the numbers count.
 """
 
 from __future__ import annotations
@@ -17,37 +17,35 @@ from wengert.compiler.lift.simplify import CONST
 __all__ = ["SHORT", "SumPlan", "Terms", "plan_of", "short_sum"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-IN_LOOP = 6  # terms at most that are written out in an iteration of a loop, if they make one number
-SHORT = 3  # a sum of at most this many terms is written out, a longer one is reduced over an axis
+IN_LOOP = 6  # the most terms of a single sum that are written out within a loop
+SHORT = 3  # the most terms of a sum that are written out; longer sums are reductions over an axis
 
 
 @dataclass
 class Terms:
-    """Terms of one kind, of each sum of a group: rows of factors."""
+    """Terms of one kind, for each sum of a group: rows of factors."""
 
     left: Ints
     right: Ints | None
     coefficient: Any
-    mask: Any = None  # which terms are there, where sums of different lengths share an array
-    left_mask: Any = None  # the same for rows that were completed from longer ones
+    mask: Any = None  # the terms that exist, if sums of different lengths share an array
+    left_mask: Any = None  # the same after `_complete` has lengthened rows
     right_mask: Any = None
 
 
 @dataclass
 class SumPlan:
-    """How a group of sums will be made."""
-
     group: Group
     parts: list[Terms]
     grid: Grid | None = None  # of the matrix product
-    product: Terms | None = None  # the part that is one
+    product: Terms | None = None  # the part that is a matrix product
 
 
 def short_sum(flat: FlatGraph, group: Group, *, in_loop: bool = False) -> list[tuple[int, int, float]]:
     """Return the terms of a group's only sum, by kind: two factors, the second -1 if there is none, and a coefficient.
 
-    Empty if writing them out is not enough: for a product of vectors, or many terms. Within a loop the limit is higher,
-    because a few numbers are multiplied faster than vectors of them.
+    Return no terms if writing them out is not enough: for a product of vectors, or many terms. Within a loop the limit
+    is higher, because a few numbers are multiplied faster than vectors of them.
     """
     first, last = int(flat.first[group.nodes[0]]), int(flat.last[group.nodes[0]])
     if len(group.nodes) > 1 or last - first > (IN_LOOP if in_loop else SHORT):
@@ -63,13 +61,13 @@ def short_sum(flat: FlatGraph, group: Group, *, in_loop: bool = False) -> list[t
 
 
 def _kind(flat: FlatGraph, factor: Any, other: Any, coefficient: Any) -> Any:
-    """A number for the kind of a term, or of each of several: where its factors come from, and its sign."""
+    """Number the kinds of terms: the sources of the factors, and the sign."""
     second = np.where(other >= 0, flat.source[np.maximum(other, 0)] + 1, 0)
     return flat.source[factor] * 12 + second * 2 + (coefficient < 0)
 
 
 def plan_of(flat: FlatGraph, group: Group) -> SumPlan:
-    """The parts of a group of sums, and the matrix product among them."""
+    """Split a group of sums into parts, and find the matrix product among them."""
     nodes = group.nodes
     count = flat.last[nodes] - flat.first[nodes]
     width = int(count.max())
@@ -94,13 +92,12 @@ def plan_of(flat: FlatGraph, group: Group) -> SumPlan:
 
 
 def _part(flat: FlatGraph, terms: Ints, mask: Any = None) -> Terms:
-    """The terms with these numbers, one row for each sum."""
     right = flat.other[terms]
     return Terms(flat.factor[terms], None if (right < 0).all() else right, flat.coefficient[terms], mask)
 
 
 def _is_product(plan: SumPlan, part: Terms, left: Any, right: Any, coefficient: Any = None) -> bool:
-    """Whether rows of factors are a matrix product, with other parts or without; the plan then knows its grid."""
+    """Return True if rows of factors are a matrix product whose cells are single sums, and set the plan's grid."""
     if left is None:
         return False
     if part.mask is not None:
@@ -116,7 +113,7 @@ def _is_product(plan: SumPlan, part: Terms, left: Any, right: Any, coefficient: 
 
 
 def _sorted(flat: FlatGraph, part: Terms) -> tuple[Any, Any, Any]:
-    """The terms of each row by the names of their second factors: programs may write them in any order."""
+    """Sort the terms of each row by their second factors, as programs write them in any order."""
     if part.mask is not None or len(part.left) == 1 or part.right is None:
         return None, None, None
     key = part.left if (flat.source[part.right] == CONST).any() else part.right
@@ -126,7 +123,7 @@ def _sorted(flat: FlatGraph, part: Terms) -> tuple[Any, Any, Any]:
 
 
 def _complete(part: Terms) -> None:
-    """Rows that begin alike and are cut at different lengths become the longest of them: the mask remembers."""
+    """Lengthen rows that begin with the same number to the longest of them; masks keep track of the real terms."""
     count = part.mask.sum(1)
     for side in ("left", "right"):
         rows = getattr(part, side)
@@ -140,7 +137,7 @@ def _complete(part: Terms) -> None:
 
 
 def _one_sum_a_cell(grid: Grid, parts: list[Terms]) -> bool:
-    """Whether sums that would share a cell, as their products are the same, are the same sums."""
+    """Return True if sums that share a cell, because their products are equal, are equal."""
     keeper = grid.rows.reshape(-1)[grid.cell]
     if np.array_equal(keeper, np.arange(len(keeper))):
         return True

@@ -1,4 +1,4 @@
-"""Loops found again: stretches of a flat graph that repeat, and the `Loop` that each becomes."""
+"""Recovers loops: finds stretches of a flat graph that repeat, and turns each into a `Loop`."""
 
 from wengert.compiler.lift.loops.lifter import LoopLifter
 from wengert.compiler.lift.loops.periods import Recurrence, recurrences

@@ -1,4 +1,4 @@
-"""A recurrence as a Loop: one iteration is lifted by itself, and arrays of all iterations get an axis of them."""
+"""Turns a recurrence into a Loop: lifts one iteration by itself, and gives arrays of all iterations an axis."""
 
 from __future__ import annotations
 
@@ -32,24 +32,21 @@ __all__ = ["LoopLifter"]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class _Straight(Exception):  # noqa: N818  (no fault: a reason to do iteration by iteration)
-    """Why a recurrence does not become a loop."""
+class _Straight(Exception):  # noqa: N818  (no error)
+    """A recurrence cannot become a loop: it is lifted iteration by iteration."""
 
 
 class LoopLifter:
-    """Makes the loop of a recurrence, among the steps of the whole."""
-
     def __init__(self, outer: Lifter, run: Recurrence) -> None:
         self.outer = outer
         self.run = run
         self.iteration: _Iteration = _Iteration(outer, run)
 
     def plan(self) -> None:
-        """Name the parameters that products take."""
         self.iteration.plan(self.iteration.flat.groups)
 
     def make(self) -> None:
-        """The loop; iteration by iteration what cannot be one."""
+        """Add the loop, or its iterations one by one if it cannot be one."""
         outer, count = self.outer, len(self.outer.program.steps)
         try:
             self.loop()
@@ -61,7 +58,6 @@ class LoopLifter:
                 outer.make(group)
 
     def loop(self) -> None:
-        """Make it."""
         run, iteration, outer = self.run, self.iteration, self.outer
         iteration.place_all()
         carried = iteration.carry()
@@ -81,7 +77,7 @@ class LoopLifter:
             back = max((lag for q, lag in run.carried if iteration.place[q] == place), default=0)
             initial = self.initial(part, members, back)
             shape = (*part.shape[: int(part.batched)], back + run.iterations, *part.cell_shape)
-            out = outer.enter(Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative and not back))
+            out = outer.add_array(Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative and not back))
             outputs.append(LoopOutput(part, out, initial))
             rows = (back + np.arange(run.iterations))[:, None] * part.size
             outer.assign(node_ids[:, members], out, rows + iteration.cell[members])
@@ -89,11 +85,11 @@ class LoopLifter:
         fuse(program)
         iteration.read_through_slices({place: entry.out for place, entry in zip(stored, outputs, strict=True)})
         for array in program.of_role("const"):
-            outer.enter(array)
+            outer.add_array(array)
         outer.program.steps += self.by_batch(Loop(run.iterations, program.each_step(), outputs))
 
     def by_batch(self, loop: Loop) -> list[Loop]:
-        """What has no batch in a loop of its own, in front of what has one."""
+        """Move the steps without a batch to a loop of their own, in front."""
         alone = {id(step.out): step.out for step in loop.steps if not step.out.batched}
         if len(alone) in (0, len(loop.steps)):
             return [loop]
@@ -105,12 +101,11 @@ class LoopLifter:
         seen: dict[int, Array] = {}
 
         def piece(array: Array) -> Array:
-            """The slice on the row of each iteration."""
             if id(array) not in alone:
                 return array
             if id(array) not in rows:
                 rows[id(array)] = LoopOutput(
-                    array, self.outer.enter(Array(f"{array.name}s", (loop.count, *array.shape), "value"))
+                    array, self.outer.add_array(Array(f"{array.name}s", (loop.count, *array.shape), "value"))
                 )
                 first.outputs.append(rows[id(array)])
             if id(array) not in seen:
@@ -128,7 +123,7 @@ class LoopLifter:
         return [first, loop]
 
     def initial(self, part: Array, members: Ints, back: int) -> Array | None:
-        """What stands in front of the iterations of what is carried from iteration to iteration; None for zeros."""
+        """Return the array of the `back` rows before the first iteration; None for zeros."""
         run, outer, flat = self.run, self.outer, self.outer.flat
         if not back:
             return None
@@ -148,21 +143,21 @@ class LoopLifter:
 
 
 def _flat_iteration(flat: FlatGraph, run: Recurrence) -> FlatGraph:
-    """An iteration as a flat graph of its own: its numbers, then what it reads of earlier iterations and of outside."""
+    """Return one iteration as a flat graph: its numbers, then what it reads of earlier iterations and from outside."""
     size, listing = run.size, run.listing
     low = int(listing.begin[run.first])
-    of_turn = listing.nodes[low : low + size]
+    of_iteration = listing.nodes[low : low + size]
     count = size + len(run.carried) + run.columns.shape[1] + run.scales.shape[1]
     columns = flat.source[run.columns]
     source = np.full(count, VALUE)
-    source[:size] = flat.source[of_turn]
-    source[size : size + len(run.carried)] = flat.source[of_turn[[q for q, _ in run.carried]]]
+    source[:size] = flat.source[of_iteration]
+    source[size : size + len(run.carried)] = flat.source[of_iteration[[q for q, _ in run.carried]]]
     outside = np.where(((columns == VARYING) | (columns == INPUT)).any(0), VARYING, VALUE)
     outside[(columns == PARAM).all(0)] = PARAM
     fixed = (columns[0] == CONST) & (run.columns == run.columns[0]).all(0)
     source[size + len(run.carried) : size + len(run.carried) + len(outside)] = outside
     numbers = np.flatnonzero(fixed)
-    names = np.arange(count + 1)  # a number that is the same in each iteration is a constant of the iteration, too
+    names = np.arange(count + 1)  # a constant that is equal in all iterations is a constant of the iteration
     names[size + len(run.carried) + numbers] = count + np.arange(len(numbers))
     constants = flat.constants[run.columns[0, numbers] - flat.n] if len(numbers) else np.zeros(0)
     start = listing.start[low : low + size + 1] - listing.start[low]
@@ -178,7 +173,7 @@ def _flat_iteration(flat: FlatGraph, run: Recurrence) -> FlatGraph:
 
 
 class _Iteration(Lifter):
-    """One iteration. What lies outside is read through slices, and so is what is carried, as its groups list it."""
+    """One iteration. It reads arrays from outside, and rows of earlier iterations, through slices."""
 
     def __init__(self, outer: Lifter, run: Recurrence) -> None:
         super().__init__(
@@ -186,34 +181,30 @@ class _Iteration(Lifter):
         )
         self.outer = outer
         self.run = run
-        self.leaf: int = run.size + len(run.carried)  # the first number that is read from outside
-        self.groups: dict[int, Group] = {}  # by the id of a slice: what is carried, and seen through it
+        self.leaf: int = run.size + len(run.carried)  # the first number from outside
+        self.groups: dict[int, Group] = {}  # by the id of a slice: the carried group that it shows
 
-    # -- what is read from outside ------------------------------------------------------------------------------------
+    # -- reads from outside -------------------------------------------------------------------------------------------
 
     def columns(self, node_ids: Ints) -> Ints:
-        """Which numbers leaves are in each iteration."""
+        """Return the number outside that each leaf is in each iteration."""
         return self.run.columns[:, node_ids - self.leaf]
 
-    def is_loose(self, node_ids: Any) -> Any:
-        """Which of these numbers are parameters, in each iteration, that are stored nowhere yet."""
-        return (self.flat.source[node_ids] == PARAM) & (self.place[node_ids] < 0)
-
     def allocate(self, stem: str, node_ids: Ints) -> bool:
-        """Make parameters arrays of their own; those that differ between iterations get an axis of iterations."""
+        """Store parameters in arrays of their own; those that differ between iterations get an axis of iterations."""
         if not node_ids.size or not self.is_loose(node_ids).all():
             return False
         node_ids, _ = without_broadcast(node_ids)
         columns = self.columns(node_ids)
         same = (columns == columns[0]).reshape(len(columns), -1).all(0)
-        made = same.all() and self.outer.allocate(stem, columns[0])
-        made = made or (not same.any() and self.outer.allocate(stem, columns))
-        if made or stem == "p":
+        allocated = same.all() and self.outer.allocate(stem, columns[0])
+        allocated = allocated or (not same.any() and self.outer.allocate(stem, columns))
+        if allocated or stem == "p":
             self.put(node_ids.reshape(-1))
-        return bool(made) or stem == "p"
+        return bool(allocated) or stem == "p"
 
     def place_all(self) -> None:
-        """Say where all leaves from outside lie that are no parameters yet to be named."""
+        """Place all leaves from outside, except for parameters that `allocate` is still to place."""
         leaves = np.arange(self.leaf, self.flat.n)
         numbers = leaves >= self.leaf + self.run.columns.shape[1]  # coefficients
         if numbers.any():
@@ -227,15 +218,12 @@ class _Iteration(Lifter):
         self.put(leaves[~is_const & (self.flat.source[leaves] != PARAM)])
 
     def put_numbers(self, leaves: Ints, values: Any) -> None:
-        """Numbers that are others in each iteration."""
         array = self.outer.array("k", values.shape if values.shape[1] > 1 else values.shape[:1], "const")
         array.value = np.ascontiguousarray(values).reshape(array.shape)
         self.show(leaves, array, np.arange(len(leaves)), len(leaves))
 
     def put(self, leaves: Ints) -> None:
-        """Say where these lie: in an array outside, at the same cells or at cells that move on evenly, or in a new one
-        that has them iteration by iteration.
-        """
+        """Place leaves in an array outside, if their cells are fixed or move evenly, else in a new stacked array."""
         leaves = leaves[self.place[leaves] < 0]
         if not len(leaves):
             return
@@ -261,10 +249,10 @@ class _Iteration(Lifter):
             self.show(leaves[~even], stacked, np.arange(ids.shape[1]), ids.shape[1])
 
     def show(self, leaves: Ints, array: Array, cells: Ints, step: int) -> None:
-        """Let leaves lie at cells of an array outside, which move by so many from iteration to iteration."""
+        """Place leaves at cells of an array outside that move by `step` in each iteration."""
         if not step:
             if id(array) not in self.number:
-                self.enter(array)
+                self.add_array(array)
             self.assign(leaves, array, cells)
             return
         row = abs(step) if _is_row(array, step) else 1
@@ -275,10 +263,10 @@ class _Iteration(Lifter):
         piece.slice = Slice(array, low, step)
         self.assign(leaves, piece, cells - low)
 
-    # -- what is carried ----------------------------------------------------------------------------------------------
+    # -- carries ------------------------------------------------------------------------------------------------------
 
     def carry(self) -> list[tuple[Array, Group]]:
-        """Say where what earlier iterations left lies: group by group, a row of its numbers for each iteration."""
+        """Place the leaves of earlier iterations: each group is a slice of rows, one for each iteration."""
         run, groups, carried = self.run, self.groups, []
         for group in self.flat.groups:
             lags = [lag for q, lag in run.carried if group.nodes[0] <= q <= group.nodes[-1]]
@@ -288,7 +276,7 @@ class _Iteration(Lifter):
             leaves = [n for n, (q, _) in enumerate(run.carried) if group.nodes[0] <= q <= group.nodes[-1]]
             batch = (BATCH,) if self.batched and self.flat.source[group.nodes[0]] == VARYING else ()
             piece = self.array("w", (*batch, *[n for n in (rows, width) if n > 1]), "slice")
-            piece.slice = Slice(piece, -max(lags) * width, width)  # the array is not there yet, nor how far back
+            piece.slice = Slice(piece, -max(lags) * width, width)  # its array and base are set at the end
             for leaf in leaves:
                 q, lag = run.carried[leaf]
                 at = (max(lags) - lag) * width + q - int(group.nodes[0])
@@ -298,7 +286,7 @@ class _Iteration(Lifter):
         return carried
 
     def lay_out(self, group: Group, piece: Array) -> None:
-        """See that the numbers of a group lie as its iterations are read, one behind another."""
+        """Store the numbers of a group one behind another, as later iterations read them."""
         places, cells = self.place[group.nodes], self.cell[group.nodes]
         array = self.program.arrays[int(places[0])]
         as_listed = (places == places[0]).all() and np.array_equal(cells, np.arange(len(cells)))
@@ -309,14 +297,13 @@ class _Iteration(Lifter):
         if array.batched != piece.batched:
             raise _Straight
 
-    # -- in the end ---------------------------------------------------------------------------------------------------
+    # -- slices -------------------------------------------------------------------------------------------------------
 
     def read_through_slices(self, outs: dict[int, Array]) -> None:
-        """Let each operand be read through a slice on the rows that it reads and no others."""
-        made: dict[tuple[int, int, int, tuple[int, ...]], Array] = {}
+        """Narrow the slice of each operand to the rows that it reads."""
+        slices: dict[tuple[int, int, int, tuple[int, ...]], Array] = {}
 
         def seen(array: Array, low: int, high: int) -> tuple[Array, int]:
-            """The slice on the rows of these cells, and its first cell."""
             piece = array.slice
             assert piece is not None
             of, base = piece.array, piece.base
@@ -329,11 +316,11 @@ class _Iteration(Lifter):
             if end - start > row:
                 shape = ((end - start) // row, *shape)
             key = id(of), start, piece.step, shape
-            if key not in made:
-                made[key] = self.array("w", (*of.shape[: int(of.batched)], *shape), "slice")
-                made[key].slice = Slice(of, start, piece.step)
-                made[key].nonnegative = of.nonnegative
-            return made[key], start - base
+            if key not in slices:
+                slices[key] = self.array("w", (*of.shape[: int(of.batched)], *shape), "slice")
+                slices[key].slice = Slice(of, start, piece.step)
+                slices[key].nonnegative = of.nonnegative
+            return slices[key], start - base
 
         for step in self.program.steps:
             if isinstance(step, Compute):
@@ -362,10 +349,8 @@ class _Iteration(Lifter):
 
 
 def _strides(out: Array, part: Array) -> tuple[int, ...]:
-    """Of a part that lies in an array as it is."""
     return (*[int(out.batched)] * part.batched, *contiguous(part.cell_shape))
 
 
 def _is_row(array: Array, step: int) -> bool:
-    """Whether to move by so many cells is to move by a row of the array."""
     return len(array.cell_shape) > 0 and abs(step) == prod(array.cell_shape[1:])

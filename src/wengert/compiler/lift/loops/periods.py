@@ -1,6 +1,6 @@
-"""Recurrences in a flat graph: stretches of groups that do the same again and again, with what they did before.
+"""Finds recurrences in a flat graph: stretches of groups that repeat, each on results of the one before.
 
-Groups stand in the order of their levels, so that what could be done at once is one group already; what repeats there
+Groups are in the order of their levels, so that what could run at once is one group already; what repeats along them
 repeats in time. Only the connections count: constants, coefficients and leaves may differ between iterations.
 """
 
@@ -21,17 +21,17 @@ __all__ = ["Listing", "Recurrence", "recurrences"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 # Measured with seven recurrences of 4 to 24 iterations (`benchmarks.recurrences`) and their reverse sweeps:
-ITERATIONS = 8  # so many iterations at least: then a loop has 0.16 to 0.51 of the steps, with six up to 0.54,
-SAVED = 32  # and so many groups fewer: machine code of it is made in 0.3 to 0.6 of the time then, and runs as fast
-PERIOD = 256  # as many groups as an iteration is looked for by; it may have some more
-LOOPS = 32  # of one program
+ITERATIONS = 8  # the fewest iterations: then a loop has 0.16 to 0.51 of the steps, with six up to 0.54
+SAVED = 32  # the fewest groups saved: then compiling takes 0.3 to 0.6 of the time, and the code runs as fast
+PERIOD = 256  # the longest stretch whose repetitions are searched for; an iteration may have some more groups
+LOOPS = 32  # the most loops of one program
 POW = BY_NAME["pow"].code
-# Odd multipliers that spread bits, for hashes: that of Knuth's MMIX generator, and that of Vigna's xorshift64*, 2014.
+# Odd multipliers for hashes: those of Knuth's MMIX generator and of Vigna's xorshift64*, 2014.
 MIX, SPREAD = np.int64(0x5851F42D4C957F2D), np.int64(0x2545F4914F6CDD1D)
 
 
 class Listing:
-    """The numbers of a flat graph, group by group, and what each is made from."""
+    """The numbers of a flat graph, group by group, with their operands."""
 
     def __init__(self, flat: FlatGraph) -> None:
         self.flat = flat
@@ -51,8 +51,9 @@ class Listing:
         self._operands: tuple[Ints, Ints, Any] | None = None
 
     def operands(self) -> tuple[Ints, Ints, Any]:
-        """All operands, number by number: the first factor of each term, the second, -1 for none, and the coefficient;
-        of what is no sum the operands themselves.
+        """Return all operands, number by number: the first factor of each term, the second or -1, and the coefficient.
+
+        The operands of operations other than sums count as first factors.
         """
         if self._operands is None:
             flat, of_sum = self.flat, np.repeat(self.is_listed, self.count)
@@ -62,40 +63,39 @@ class Listing:
             left[of_sum], right[of_sum] = flat.factor[at[of_sum]], flat.other[at[of_sum]]
             scale[of_sum] = flat.coefficient[at[of_sum]]
             self.is_exponent: Any = np.repeat(np.repeat(self.code == POW, np.diff(self.begin)), self.count)  # or base
-            self.position: Ints = np.full(len(flat.source) + 1, -1)  # the last is that of no operand
+            self.position: Ints = np.full(len(flat.source) + 1, -1)  # the last entry is that of operand -1
             self.position[self.nodes] = np.arange(len(self.nodes))
             self._operands = left, right, scale
         return self._operands
 
 
 def recurrences(flat: FlatGraph) -> list[Recurrence]:
-    """The loops of a flat graph, in their order."""
     if len(flat.groups) <= SAVED:
         return []
     listing = Listing(flat)
     found: list[Recurrence] = []
-    waiting = [(0, len(flat.groups))]
-    while waiting and len(found) < LOOPS:
-        low, high = waiting.pop()
+    unsearched = [(0, len(flat.groups))]
+    while unsearched and len(found) < LOOPS:
+        low, high = unsearched.pop()
         best = max(_candidates(listing, low, high), key=lambda run: run.saved, default=None)
         if best is not None:
             found.append(best)
-            waiting += [(low, best.first), (best.last, high)]
+            unsearched += [(low, best.first), (best.last, high)]
     return sorted(found, key=lambda run: run.first)
 
 
 def _candidates(listing: Listing, low: int, high: int) -> Iterator[Recurrence]:
-    """The loops among some groups, for each period that may be one the longest."""
+    """Yield the longest loops among some groups, for each possible period."""
     for period in _periods(listing.signature[low:high]):
         for first, last in _stretches(listing, period, low, high):
             for start, end in _patterns(listing, period, first, last):
-                made = _settled(listing, period, start, end)
-                if made is not None:
-                    yield made
+                run = _align(listing, period, start, end)
+                if run is not None:
+                    yield run
 
 
 def _periods(signature: Ints) -> list[int]:
-    """Distances at which stretches of 1, 2, 4, ... groups occur again, by the hashes of these."""
+    """Return distances at which stretches of 1, 2, 4, ... groups occur again, by their hashes."""
     hashed, found, length = signature * MIX, set(), 1
     while length <= min(len(signature) // ITERATIONS, PERIOD):
         order = np.argsort(hashed, kind="stable")
@@ -109,25 +109,23 @@ def _periods(signature: Ints) -> list[int]:
     return sorted(found)
 
 
-def _true(flags: Any, first: int) -> list[tuple[int, int]]:
-    """From where to where flags are true; `first` is the number of the first flag."""
+def _runs(flags: Any, first: int) -> list[tuple[int, int]]:
+    """Return the ranges in which flags are true; `first` is the number of the first flag."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8))) + first
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _stretches(listing: Listing, period: int, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Groups that look like those a period before, for as many iterations as a loop has."""
+    """Yield ranges of groups that equal those a period before, for enough iterations."""
     sign = listing.signature[low:high]
-    for start, end in _true(sign[period:] == sign[:-period], low + period):
+    for start, end in _runs(sign[period:] == sign[:-period], low + period):
         iterations = (end - start) // period + 1
-        if iterations >= ITERATIONS and iterations * period >= SAVED:  # counting one that begins in front of them
+        if iterations >= ITERATIONS and iterations * period >= SAVED:  # with the one before them
             yield start - period, end
 
 
 def _patterns(listing: Listing, period: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield those that also read the same: what was computed one iteration later than what the previous iteration read,
-    or outside.
-    """
+    """Yield subranges whose operands repeat, too: numbers one iteration later than before, or from outside."""
     left, right, scale = listing.operands()
     low, high, shift = listing.begin[first], listing.begin[last], listing.begin[first + period] - listing.begin[first]
     if not np.array_equal(listing.count[low + shift : high], listing.count[low : high - shift]):
@@ -145,18 +143,18 @@ def _patterns(listing: Listing, period: int, first: int, last: int) -> Iterator[
     ahead = int(listing.start[listing.begin[first + 2 * period]] - here.start)  # the operands of one iteration
     pattern = (moved[0][ahead:] == moved[0][:-ahead]) & (moved[1][ahead:] == moved[1][:-ahead])
     keeps = np.logical_and.reduceat(pattern, bounds[period:] - ahead) & alike[period:]
-    for start, end in _true(keeps, first + 2 * period):
+    for start, end in _runs(keeps, first + 2 * period):
         flags = alike[start - period - (first + period) : start - (first + period)]
         begin = start if flags.all() else start + int(np.flatnonzero(~flags)[-1]) + 1
         if end - begin + 2 * period >= period * ITERATIONS:
             yield begin - 2 * period, end
 
 
-def _settled(listing: Listing, period: int, first: int, last: int) -> Recurrence | None:
+def _align(listing: Listing, period: int, first: int, last: int) -> Recurrence | None:
     """Return the loop of a stretch.
 
-    It begins where iterations carry the least, and after all that it reads from outside; or it ends before that is
-    read.
+    It begins where iterations carry the least, and after everything that it reads from outside; or it ends before that
+    is read.
     """
     left, right, _ = listing.operands()
     while last - first >= ITERATIONS * period:
@@ -183,23 +181,20 @@ def _settled(listing: Listing, period: int, first: int, last: int) -> Recurrence
     carried = {r: _carried(listing, period, first + r, first) for r in spare}
     for r in sorted(spare, key=lambda r: (carried[r], -((last - first - r) // period), r))[:2]:
         iterations = (last - first - r) // period
-        for earlier in (
-            1,
-            0,
-        ):  # the iteration before may be one of them: of it only what it reads of others is different
+        for earlier in (1, 0):  # the previous iteration may belong to the loop: it differs only in what it reads
             if (
                 first + r >= earlier * period
                 and listing.begin[first + r]
                 and (iterations + earlier - 1) * period >= SAVED
             ):
-                made = Recurrence.of(listing, first + r - earlier * period, period, iterations + earlier)
-                if made is not None:
-                    return made
+                run = Recurrence.of(listing, first + r - earlier * period, period, iterations + earlier)
+                if run is not None:
+                    return run
     return None
 
 
 def _carried(listing: Listing, period: int, first: int, known: int) -> int:
-    """How many numbers an iteration that begins at a group reads of earlier iterations."""
+    """Count the numbers that an iteration, if it begins at a group, reads of earlier iterations."""
     left, right, _ = listing.operands()
     low, shift = listing.begin[first + period], listing.begin[first + period] - listing.begin[first]
     edges = slice(listing.start[low], listing.start[low + shift])
@@ -209,59 +204,52 @@ def _carried(listing: Listing, period: int, first: int, known: int) -> int:
 
 
 def _with_sides(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """Return the factors of each iteration, with a common factor on the same side in all.
+    """Swap factors so that a factor common to all iterations is on the same side in all.
 
     If the other factor is carried, that of the first iterations may be anything, and may come in the other order.
     """
     for side, other in ((left, right), (right, left)):
-        turned = side != side[-1]
-        turned &= (~turned | (other == side[-1])).all(0) & (right[0] >= 0)
-        left, right = np.where(turned, right, left), np.where(turned, left, right)
+        swapped = side != side[-1]
+        swapped &= (~swapped | (other == side[-1])).all(0) & (right[0] >= 0)
+        left, right = np.where(swapped, right, left), np.where(swapped, left, right)
     return left, right
 
 
 @dataclass
 class Recurrence:
-    """A loop: so many iterations of so many groups, from the group `first` on.
+    """A loop of `iterations` times `period` groups, from the group `first` on.
 
-    An iteration's operands are numbers of the same iteration; of one so many iterations `lag` before; or of outside.
+    An operand is a number of the same iteration, of the iteration `lag` before, or from outside.
     """
 
     listing: Listing
     first: int
     period: int
     iterations: int
-    size: int  # how many numbers an iteration makes
-    names: tuple[
-        Ints, Ints
-    ]  # of the operands of an iteration: the number within the iteration, or behind these the leaf
+    size: int  # numbers of an iteration
+    names: tuple[Ints, Ints]  # of an iteration's operands: numbers of the iteration, then its leaves
     scale: Any  # their coefficients
-    carried: list[tuple[int, int]]  # the leaves that are an iteration's number, and how many iterations it is back
-    columns: Ints  # and those from outside: in each iteration which number it is
-    scales: Any  # and those that are coefficients: in each iteration which
-    initial: dict[
-        tuple[int, int], int
-    ]  # by an iteration's number and how many iterations it is before the first: what stands there
+    carried: list[tuple[int, int]]  # leaves of earlier iterations: the number there, and its lag
+    columns: Ints  # leaves from outside: the number in each iteration
+    scales: Any  # leaves that are coefficients: the value in each iteration
+    initial: dict[tuple[int, int], int]  # the number read for (number, lag) by iterations that have no earlier one
 
     @property
     def last(self) -> int:
-        """The group behind it."""
         return self.first + self.period * self.iterations
 
     @property
     def saved(self) -> int:
-        """How many groups of numbers it stands for, besides those of one iteration."""
         return self.period * (self.iterations - 1)
 
     @property
     def node_ids(self) -> Ints:
-        """The numbers of each iteration."""
         low = self.listing.begin[self.first]
         return self.listing.nodes[low : low + self.size * self.iterations].reshape(self.iterations, self.size)
 
     @classmethod
     def of(cls, listing: Listing, first: int, period: int, iterations: int) -> Recurrence | None:
-        """The loop of these groups; None if they are none."""
+        """Return the loop of these groups; None if they form none."""
         if first < 0:
             return None
         last = first + period * iterations
