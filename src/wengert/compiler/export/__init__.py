@@ -1,4 +1,4 @@
-"""Recorded functions as functions of other libraries: JAX, PyTorch. Each is imported when it is asked for."""
+"""Exports recorded functions to JAX and PyTorch, which are imported on first use."""
 
 from __future__ import annotations
 

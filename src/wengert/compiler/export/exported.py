@@ -18,10 +18,10 @@ __all__ = ["Exported"]
 
 
 class Exported:
-    """The recording of a compiled function's last call as code of an array library.
+    """The recording of a compiled function's last call, as code of an array library.
 
-    The result is nan where the recording is not valid, as for another branch or an index out of range, since there is
-    no engine to fall back to.
+    Where the recording is invalid (another branch, an index out of range) the result is nan, as there is no engine to
+    fall back to.
 
     Args:
         runtime: the runtime of the compiled function.
@@ -29,7 +29,7 @@ class Exported:
         space: the globals of the code.
 
     Attributes:
-        parameters: the current numbers of the parameters, by name.
+        parameters: the current values of the parameters, by name.
         own: for each parameter a mask of the elements that are Values; the others are floats that the function reads.
         constants: the arrays of numbers, indices and masks that `run` takes.
 
@@ -38,8 +38,8 @@ class Exported:
     """
 
     def __init__(self, runtime: Runtime, language: str, space: dict[str, Any]) -> None:
-        made = runtime.latest()
-        self.recording: Specialization = made
+        recording = runtime.latest()
+        self.recording: Specialization = recording
         entry = runtime.last
         assert entry is not None  # else `latest` raises
         several = [*entry.specializations, *([entry.candidate] if entry.candidate is not None else [])]
@@ -52,19 +52,19 @@ class Exported:
         self.name: str = runtime.name
         self.signature: Any = entry.signature
         self.xp: Any = space[LIBRARIES[language].name]
-        kernel = made.kernel
+        kernel = recording.kernel
         self.inputs: Any = kernel.inputs
         self.run: Callable[..., Any]
         self.constants: list[Any]
-        self.run, self.constants = function_of(made.lifted.program, None, (), LIBRARIES[language], space)
-        numbers = made.buffers().params
-        own = np.ones(len(numbers), bool) if made.own is None else np.isin(np.arange(len(numbers)), made.own)
+        self.run, self.constants = function_of(recording.lifted.program, None, (), LIBRARIES[language], space)
+        numbers = recording.buffers().params
+        own = np.ones(len(numbers), bool) if recording.own is None else np.isin(np.arange(len(numbers)), recording.own)
         names = [array.name for array in kernel.params]
         self.parameters: dict[str, Any] = dict(zip(names, cut(numbers, kernel.params), strict=True))
         self.own: dict[str, Any] = dict(zip(names, cut(own, kernel.params), strict=True))
 
     def arrays(self, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
-        """Return the arguments of a call in the order of the inputs, without static ones."""
+        """Return the arguments of a call, without static ones, in the order of the inputs."""
         shapes = {name: shape for name, shape in self.signature.shapes.items() if not isinstance(shape, StaticSpec)}
         given = {**dict(zip(shapes, args, strict=False)), **named}
         if len(args) > len(shapes) or set(given) != set(shapes):
@@ -77,17 +77,17 @@ class Exported:
         return found
 
     def outcome(self, arrays: Sequence[Any], parameters: Sequence[Any], constants: Sequence[Any]) -> Any:
-        """Compute the result for inputs, which are arrays of the library; indices are integers."""
-        made, xp = self.recording, self.xp
-        counted, holds = made.counted(arrays, xp)
+        """Compute the result for arrays of the library; indices are integers."""
+        recording, xp = self.recording, self.xp
+        counted, is_valid = recording.counted(arrays, xp)
         results = self.run(None, *counted, *parameters, *constants)
-        outputs = dict(zip(made.lifted.program.outputs, results, strict=True))
-        if made.guards:
-            alike = made.guards.guards_pass(outputs, xp)
-            holds = alike if holds is None else holds & alike
+        outputs = dict(zip(recording.lifted.program.outputs, results, strict=True))
+        if recording.guards:
+            guarded = recording.guards.guards_pass(outputs, xp)
+            is_valid = guarded if is_valid is None else is_valid & guarded
         out = outputs["out"]
-        if self.signature.batched and not made.lifted.program.outputs["out"].batched:
+        if self.signature.batched and not recording.lifted.program.outputs["out"].batched:
             out = xp.broadcast_to(out, (len(arrays[0]), *out.shape))
-        if holds is None:
+        if is_valid is None:
             return out
-        return xp.where(holds.reshape(holds.shape + (1,) * (out.ndim - holds.ndim)), out, nan)
+        return xp.where(is_valid.reshape(is_valid.shape + (1,) * (out.ndim - is_valid.ndim)), out, nan)

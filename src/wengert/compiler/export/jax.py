@@ -19,19 +19,19 @@ def to_jax(runtime: Runtime) -> tuple[Callable[..., Any], dict[str, Any]]:
 
     It computes in JAX's precision; `jax.enable_x64(True)` sets it to the engine's.
     """
-    made = Exported(runtime, "jax", {"jax": jax, "jnp": jnp})
+    exported = Exported(runtime, "jax", {"jax": jax, "jnp": jnp})
 
     def function(parameters: dict[str, Any], *args: Any, **named: Any) -> Any:
-        numbers = [_of_own(jnp.asarray(parameters[name]), own) for name, own in made.own.items()]
-        given = zip(made.inputs, made.arrays(args, named), strict=True)
-        arrays = [jnp.asarray(x, int if n in made.recording.extents else None) for n, (_, x) in enumerate(given)]
-        floats = [x if n in made.recording.extents else x * 1.0 for n, x in enumerate(arrays)]
-        return made.outcome(floats, numbers, list(map(jnp.asarray, made.constants)))
+        numbers = [_of_own(jnp.asarray(parameters[name]), own) for name, own in exported.own.items()]
+        given = zip(exported.inputs, exported.arrays(args, named), strict=True)
+        arrays = [jnp.asarray(x, int if n in exported.recording.extents else None) for n, (_, x) in enumerate(given)]
+        floats = [x if n in exported.recording.extents else x * 1.0 for n, x in enumerate(arrays)]
+        return exported.outcome(floats, numbers, list(map(jnp.asarray, exported.constants)))
 
-    function.__name__ = made.name.strip("<>")
-    return function, {name: jnp.asarray(numbers) for name, numbers in made.parameters.items()}
+    function.__name__ = exported.name.strip("<>")
+    return function, {name: jnp.asarray(numbers) for name, numbers in exported.parameters.items()}
 
 
 def _of_own(numbers: Any, own: Any) -> Any:
-    """Return parameters, without derivatives for floats that the function reads."""
+    """Stop the gradients of floats that the function reads."""
     return numbers if own.all() else jnp.where(own, numbers, jax.lax.stop_gradient(numbers))
