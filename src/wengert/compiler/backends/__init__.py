@@ -1,6 +1,7 @@
-"""What runs programs: the back ends, by name, and how one is entered here. None is imported before it makes a kernel.
+"""The back ends that run programs, by name. Each is imported when it makes its first kernel.
 
-A back end is one file with a kind of `Kernel` (see `base`), and a row below. Whoever has a program run asks `BACKENDS`.
+A back end is a subclass of `Kernel` in a file of its own (see `base`), and a row below. Callers look it up in
+`BACKENDS`.
 """
 
 from __future__ import annotations
@@ -26,53 +27,49 @@ if TYPE_CHECKING:
 
 __all__ = ["BACKENDS", "Backend", "default_backend", "register"]
 
-_LATER = {  # what is imported when it is asked for: most of it needs NumPy
+_LATER = {  # imported on first use, as most of it needs NumPy
     "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cut": "base",
     "function_of": "export", "precision": "xla", "source_of": "export", "traced": "xla",
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """What is named in `_LATER`."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_imported(_LATER[name]), name)
 
 
 def _imported(name: str) -> Any:
-    """A module of this package, and the libraries that it needs."""
     with no_fork:
         return import_module(f"{__name__}.{name}")
 
 
 class Backend(NamedTuple):
-    """Something that runs programs."""
-
     name: str
-    kernel: Callable[[], Callable[..., Any]]  # gives its kind of `Kernel`
+    kernel: Callable[[], Callable[..., Any]]  # returns its subclass of `Kernel`
     library: str  # that it needs
-    extra: str  # of pyproject.toml that brings the library
-    device: bool = False  # whether it runs on devices: there also in single precision, and many steps of `fit` at once
+    extra: str  # of pyproject.toml, which installs the library
+    device: bool = False  # whether it runs on accelerators: in single precision too, and many steps of `fit` at once
 
     def is_available(self) -> bool:
-        """Whether its library is installed, and NumPy, which has the arrays of every kernel."""
+        """Return True if its library and NumPy, which every kernel's arrays need, are installed."""
         return find_spec("numpy") is not None and find_spec(self.library) is not None
 
     def require(self) -> None:
-        """See that it can run here.
+        """Raise an error unless it can run here.
 
         Raises:
-            MissingExtraError: its library is not installed; the message holds the command that brings it.
+            MissingExtraError: its library is not installed; the message says how to install it.
         """
         with no_fork:
             require(self.library, self.extra)
             require("numpy", self.extra)
 
     def typed(self, dtype: str) -> Backend:
-        """The same for numbers of a kind: "float64" or, on devices, "float32".
+        """Return the back end for a dtype: "float64" or, on devices, "float32".
 
         Raises:
-            ArgumentError: it has no such numbers.
+            ArgumentError: it lacks this dtype.
         """
         if dtype == "float64":
             return self
@@ -84,20 +81,18 @@ class Backend(NamedTuple):
 
 
 BACKENDS: dict[str, Backend] = {}
-"""By name."""
 
 
 def register(backend: Backend) -> Backend:
-    """Enter a back end behind those that are there."""
     BACKENDS[backend.name] = backend
     return backend
 
 
 def default_backend() -> Backend:
-    """What "auto" runs programs by: machine code where llvmlite is installed, else NumPy.
+    """Return the back end that "auto" means: machine code if llvmlite is installed, else NumPy.
 
     Raises:
-        MissingExtraError: NumPy is not installed either; the message holds the command that brings it.
+        MissingExtraError: NumPy is not installed either; the message says how to install it.
     """
     native = BACKENDS["native"]
     chosen = native if native.is_available() else BACKENDS["numpy"]

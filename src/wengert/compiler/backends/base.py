@@ -1,7 +1,6 @@
-"""The seam between programs and what runs them: a `Program` with its reverse goes in, and a `Kernel` comes out.
+"""The interface between programs and back ends: a `Program` and its reverse go in, a `Kernel` comes out.
 
-A back end is a subclass of `Kernel` in a file of its own, which says how the two kinds of steps are done, and a row of
-the registry in `wengert.compiler.backends`.
+A back end is a subclass of `Kernel` in a file of its own, and a row of the registry in `wengert.compiler.backends`.
 """
 
 from __future__ import annotations
@@ -18,22 +17,20 @@ from wengert.compiler.ir import Array, Program
 __all__ = ["Buffers", "Kernel", "MachineCode", "all_finite", "cut"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-UNTHREADED = 10_000  # longer vectors OpenBLAS hands to its threads, which then wait for more, busily, for 0.1 s
-LARGE = 1e154  # the square of a greater number is not finite
+UNTHREADED = 10_000  # OpenBLAS uses threads for longer vectors, and they then spin for 0.1 s
+LARGE = 1e154  # the square of a larger number overflows
 
 
 class MachineCode(NamedTuple):
-    """The addresses of two C functions, each
-    ``void f(int64_t n, double seed, const void *const *inputs, const double *params, double *grads,
-    double *const *outputs, double *work)``.
+    """The addresses of two C functions, each ``void f(int64_t n, double seed, const void *const *inputs, const double
+    *params, double *grads, double *const *outputs, double *work)``.
 
-    They are given the number of examples (at least 1; 1 where nothing is batched), the data of each of a kernel's
-    `inputs` and, for `both`, behind them the cotangents of an output without a batch that has several numbers, the
-    parameters' numbers, room for the derivatives with respect to them (which only `both` fills), for each output and,
-    for `both`, each derivative with respect to a wanted input, and `Kernel.work` doubles, aligned to 64 bytes. All
-    arrays are C-contiguous; inputs of
-    role "index" are int64, everything else float64. Whoever calls has seen that indices are in bounds. They hold no
-    state, raise nothing, and need no GIL.
+    The arguments are the number of examples (1 if nothing is batched); the kernel's `inputs`, which `forward_backward`
+    expects to be followed by the cotangents of an unbatched output of several numbers; the parameters; memory for their
+    gradients (only `forward_backward` writes it); memory for each output and, in `forward_backward`, for each
+    derivative with respect to a wanted input; and `Kernel.work` doubles, aligned to 64 bytes. All arrays are
+    C-contiguous; inputs of role "index" are int64, everything else float64. The caller has checked that indices are in
+    bounds. The functions hold no state, raise nothing, and need no GIL.
     """
 
     forward: int
@@ -41,16 +38,16 @@ class MachineCode(NamedTuple):
 
 
 class Buffers:
-    """What the parameters are in one run, and the derivatives with respect to them.
+    """The parameters of one run, and the derivatives with respect to them.
 
     Args:
         arrays: the program's parameters.
 
     Attributes:
-        params: the numbers, end to end, to be filled before a run.
-        grads: after `Kernel.forward_backward`, the derivative with respect to each of them.
-        param_arrays: views of `params`, one for each of the arrays,
-        grad_arrays: and of `grads`.
+        params: the parameters, end to end, to be filled before a run.
+        grads: the derivatives with respect to them, which `Kernel.forward_backward` writes.
+        param_arrays: views of `params`, one for each array.
+        grad_arrays: views of `grads`, likewise.
     """
 
     def __init__(self, arrays: Sequence[Array]) -> None:
@@ -61,25 +58,26 @@ class Buffers:
 
 
 class Kernel(ABC):
-    """A program that runs. It keeps nothing of a run: threads share it.
+    """A program that runs. It is stateless, so that threads can share it.
 
-    It runs under the caller's `np.errstate`: to change that takes as long as a small step of the program.
+    It runs under the caller's `np.errstate`: to set that takes as long as a small step of the program.
 
     Args:
-        program: what is computed.
-        backward: its reverse sweep; without steps where no derivatives are asked for.
-        wanted: the inputs with respect to which derivatives are asked for, besides the parameters.
+        program: the program.
+        backward: its reverse sweep; without steps if no derivatives are needed.
+        wanted: the inputs, besides the parameters, with respect to which to differentiate.
 
     Attributes:
         name: its back end's.
-        inputs: what is given for each run, in this order.
+        inputs: the arrays that each run takes, in this order.
         params: the parameters.
-        code: its functions as machine code; None where it has none.
-        is_cut: whether its own functions are given a large batch in strips.
-        fallback_reason: why another back end runs the program after all; empty if none does.
-        agree: how closely it must follow the function, relative to each number.
-        nudge: more than the rounding of thousands of operations, and less than what anyone means to change.
-        floor: what is so small may be 0 to it.
+        code: its functions as machine code, or None.
+        is_cut: whether the caller splits a large batch into strips for it.
+        fallback_reason: why another back end runs the program; empty if none does.
+        agree: the relative tolerance within which it must match the function.
+        nudge: a relative change that is more than the rounding of thousands of operations, and less than any deliberate
+            one.
+        floor: numbers below it may become 0.
     """
 
     name: ClassVar[str]
@@ -97,49 +95,45 @@ class Kernel(ABC):
         self.inputs: list[Array] = [a for a in program.arrays if a.role in ("input", "index")]
 
     def buffers(self) -> Buffers:
-        """Room for the parameters of a run."""
         return Buffers(self.params)
 
     @property
     def code(self) -> MachineCode | None:
-        """Its functions as machine code; None where it has none."""
         return None
 
     def row(self) -> int:
-        """How many numbers its own functions make for an example of a batch, about."""
-        made = [array for part in (self.program, self.backward) for step in part.steps for array in step.makes]
-        return sum(array.size for array in made if array.batched)
+        """Estimate how many numbers it computes for one example of a batch."""
+        arrays = [array for part in (self.program, self.backward) for step in part.steps for array in step.makes]
+        return sum(array.size for array in arrays if array.batched)
 
     def work(self, count: int) -> int:
-        """How many doubles of scratch the machine code takes for so many examples."""
+        """Return how many doubles of scratch memory the machine code needs for `count` examples."""
         return 0
 
     @abstractmethod
     def forward(self, arrays: Sequence[Any], buffers: Buffers) -> dict[str, Any]:
-        """The outputs by name, of an array for each of the `inputs`."""
+        """Return the outputs by name, given an array for each of the `inputs`."""
 
     @abstractmethod
     def forward_backward(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
-        """The outputs by name, and the derivatives of ``(seed * out).sum()`` with respect to the wanted inputs; those
-        with respect to the parameters are left in the buffers. The seed is one number, or where an output without a
-        batch has several an array of its shape.
+        """Return the outputs by name, and the derivatives of ``(seed * out).sum()`` with respect to the wanted inputs;
+        those with respect to the parameters go to the buffers. The seed is a number or, for an unbatched output of
+        several numbers, an array of its shape.
         """
 
 
 def all_finite(numbers: Any) -> bool:
-    """Whether a number is finite, or all of an array, and their squares too: what is so large is left to the engine
-    like infinity.
+    """Return True if all numbers and their squares are finite: the engine takes over before numbers overflow.
 
-    A product of two vectors is by far the fastest way to look at each number, until it takes threads.
+    The dot product is by far the fastest check, until OpenBLAS starts threads for it.
     """
     flat = numbers if type(numbers) is np.ndarray and numbers.ndim == 1 else np.ravel(numbers)
     if flat.size <= UNTHREADED:
         return isfinite(flat.dot(flat))
-    return bool(flat.min() > -LARGE and flat.max() < LARGE)  # never where one is nan
+    return bool(flat.min() > -LARGE and flat.max() < LARGE)  # False if one is nan
 
 
 def cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:
-    """Views into a flat array, one for each of the arrays that it holds."""
     views, at = [], 0
     for array in arrays:
         views.append(flat[at : at + array.size].reshape(array.shape))

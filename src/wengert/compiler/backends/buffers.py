@@ -1,4 +1,4 @@
-"""Arrays whose memory can serve again."""
+"""Finds arrays of a reverse sweep that can be donated: another array takes over their memory."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 from wengert.compiler.ir import Access, Array, Assemble, Compute, Loop, Program, Step
 
-__all__ = ["count_uses", "is_view", "spent_arrays"]
+__all__ = ["count_uses", "donated_arrays", "is_view"]
 
 
 def is_view(step: Compute) -> bool:
-    """Whether a step gives elements of another array as they are: NumPy may give that array itself."""
+    """Return True if a step only copies elements, so that NumPy may return a view."""
     return not step.reduce and step.expr[0] in ("in", "stop_gradient")
 
 
 def count_uses(program: Program, back: Program | None) -> dict[int, int]:
-    """By the id of an array how often it is used, twice where it is a part or a result."""
+    """Count by the id of an array how often it is used, twice where it is a part or a result."""
     uses: dict[int, int] = {}
     for part in filter(None, (program, back)):
         iterations = [step for loop in part.steps if isinstance(loop, Loop) for step in loop.steps]
@@ -32,30 +32,30 @@ def count_uses(program: Program, back: Program | None) -> dict[int, int]:
     return uses
 
 
-def spent_arrays(
+def donated_arrays(
     back: Program,
     uses: dict[int, int],
     is_new: Callable[[Compute], bool],
     is_in_place: Callable[[Access, Array], bool],
 ) -> tuple[dict[int, Array], set[int]]:
-    """Arrays of a reverse sweep that are read a last time where they become the first part of another, covering it: the
-    other array goes on with their memory, under its own name, and nothing is copied.
+    """Find the arrays that are donated: their last reader is an Assemble whose first part they are, and they cover its
+    output, which then takes over their memory under its own name, so that nothing is copied.
 
     Args:
         back: the reverse sweep.
         uses: by the id of an array how often it is used, twice where it is a part.
-        is_new: whether a step makes an array of its own.
-        is_in_place: whether a part is added through a view of the array in any layout. What NumPy computes from a
-            transposed array is transposed in memory too, and to reshape that is to copy it.
+        is_new: returns True if a step makes an array of its own.
+        is_in_place: returns True if a part is added through a view of the array in any layout. (Results of transposed
+            arrays are transposed in memory, so that reshaping them copies.)
 
     Returns:
-        By the ids of these arrays those that they become; and the ids of the arrays that have to be made before their
-        elements change.
+        By the ids of the donated arrays the arrays that take them over; and the ids of the arrays that must be
+            materialized before.
     """
     donated: dict[int, Array] = {}
     must_materialize: set[int] = set()
     makers: dict[int, Compute] = {}
-    readers: dict[int, list[Step]] = {}  # so far
+    readers: dict[int, list[Step]] = {}
     for step in back.steps:
         if isinstance(step, Assemble):
             access, part = step.parts[0]
@@ -68,7 +68,7 @@ def spent_arrays(
                 and step.reads.count(part) == 1
                 and all(is_in_place(*other) for other in step.parts[1:])
                 and all(isinstance(reader, Compute) and not is_view(reader) for reader in before)
-                and uses[id(part)] == len(before) + 2  # nothing reads it later, and it is no result itself
+                and uses[id(part)] == len(before) + 2  # no later reader, and no result
             ):
                 donated[id(part)] = step.out
                 must_materialize.update(id(array) for reader in before for array in reader.makes)

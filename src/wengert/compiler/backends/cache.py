@@ -1,14 +1,14 @@
-"""Object code on disk, so that a program is compiled once on a machine.
+"""Stores object code on disk, so that a machine compiles a program once.
 
-A file's name is the digest of what its content follows from, and the content begins with the digest of name and
-content: what was cut short, changed, or put in another's place is not used. It is written under another name and
-renamed, so that no reader finds half of it.
+A file is named by the digest of everything that its content depends on, and the content begins with the digest of name
+and content: files that were truncated, changed or renamed are not used. A file is written under a temporary name and
+renamed, so that no reader sees half of it.
 
-What is read there is run, so the folder and the file must be the user's, and nobody else may write to them. The file is
-asked once more when it is open, so that nobody can exchange it in between. If they are not to be trusted the user is
-told once, and code is made as if there were none.
+Cached code is executed, so folder and files must belong to the user, and nobody else may have write access. A file is
+checked again after it is opened, so that nobody can replace it in between. If the check fails, the user is warned once,
+and the program is compiled.
 
-No process waits for another: a file that somebody removes meanwhile is one that was never there.
+There are no locks: a file that another process removes counts as missing.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from wengert.errors import warn, warn_once
 __all__ = ["cache_folder", "clear", "digest", "load", "save", "status"]
 
 SETTING = "WENGERT_CACHE"
-LIMIT = 512 << 20  # bytes: beyond them the least recently used files go,
-ROOM = 8  # and a part more, one of so many, which the next writes fill
-MEASURED = 64  # a process measures the folder at its first write, and after each so many
-OURS = re.compile(r"[0-9a-f]{64}\.code|\.[0-9a-f]{32}\.code")  # (the second while it is written): no other goes
-# Links are not followed, and nothing waits as a pipe does for who writes to it; a system without such a thing has 0.
+LIMIT = 512 << 20  # bytes: beyond it the least recently used files are removed,
+ROOM = 8  # until 1/8 of the limit is free
+MEASURED = 64  # a process measures the folder at its first write, and again every 64 writes
+OURS = re.compile(r"[0-9a-f]{64}\.code|\.[0-9a-f]{32}\.code")  # finished and temporary files: only these are removed
+# Do not follow links, nor block on pipes; systems without such flags lack the attributes.
 READING = os.O_RDONLY | sum([getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")])
 WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 _writes = count()
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def cache_folder() -> Path | None:
-    """Where it is kept: in the folder that WENGERT_CACHE names, else in one of the user's cache; None for nowhere."""
+    """Return the folder that WENGERT_CACHE names, else one in the user's cache; None if the cache is off."""
     set_to = os.environ.get(SETTING)
     if set_to is not None:
         return None if set_to in ("", "0", "off") else Path(set_to)
@@ -51,33 +51,32 @@ def cache_folder() -> Path | None:
         return Path(base, "wengert")
     try:
         return Path(Path.home(), ".cache", "wengert")
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # there is no home folder
         return None
 
 
 def digest(*parts: bytes) -> str:
-    """A name for what follows from these alone."""
-    made = hashlib.sha256()
+    hashed = hashlib.sha256()
     for part in parts:
-        made.update(len(part).to_bytes(8, "little"))
-        made.update(part)
-    return made.hexdigest()
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return hashed.hexdigest()
 
 
 def load(name: str) -> bytes | None:
-    """What was saved under a name; None if there is none, or it is damaged, or somebody else may have written it."""
+    """Return what was saved under a name; None if there is nothing, it is damaged, or others could have written it."""
     where = _usable()
     if where is None:
         return None
     path = where / f"{name}.code"
     try:
-        if not _is_trusted(path, os.lstat(path)):  # before it is opened, which may do something to a device
+        if not _is_trusted(path, os.lstat(path)):  # before opening it, which may have effects on a device
             return None
         with os.fdopen(os.open(path, READING), "rb") as file:
             if not _is_trusted(path, os.fstat(file.fileno())):
                 return None
             content = file.read()
-        with suppress(OSError):  # of a disk that is only read
+        with suppress(OSError):  # the disk may be read-only
             os.utime(path)
     except OSError:
         return None
@@ -86,12 +85,12 @@ def load(name: str) -> bytes | None:
 
 
 def save(name: str, data: bytes, limit: int = LIMIT) -> None:
-    """Keep it under a name, if there is a place.
+    """Save data under a name, if the cache is on.
 
     Args:
         name: see `digest`.
-        data: what to keep.
-        limit: how many bytes the folder is to hold.
+        data: the content.
+        limit: the size of the folder, in bytes, above which old files are removed.
     """
     where = _usable()
     if where is None:
@@ -111,7 +110,7 @@ def save(name: str, data: bytes, limit: int = LIMIT) -> None:
 
 
 def status() -> str:
-    """Where code is kept, and how much of it; or why none is."""
+    """Say where the cache is and how much it holds, or why it is off."""
     folder = cache_folder()
     if folder is None:
         return f"off: {f'{SETTING} says so' if SETTING in os.environ else 'there is no home folder'}"
@@ -121,7 +120,7 @@ def status() -> str:
 
 
 def clear() -> str:
-    """Remove what is kept; returns how much that was."""
+    """Remove all cached files, and say how many."""
     folder = cache_folder()
     if folder is None or _fault(folder):
         return f"nothing to remove: the cache is {status()}"
@@ -136,7 +135,6 @@ def _amount(sizes: Sequence[int]) -> str:
 
 
 def _make_room(folder: Path, limit: int) -> None:
-    """Remove the least recently used files of a folder that holds more than its limit."""
     found = sorted(_files(folder), key=lambda pair: (pair[1].st_mtime_ns, pair[0]))
     size = sum([each.st_size for _, each in found])
     if size <= limit:
@@ -149,16 +147,14 @@ def _make_room(folder: Path, limit: int) -> None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The files that were written here, and what the system says of each."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            with suppress(OSError):  # it is gone meanwhile
+            with suppress(OSError):  # another process removed it
                 if OURS.fullmatch(entry.name):
                     yield entry.path, entry.stat(follow_symlinks=False)
 
 
 def _remove(path: str | Path) -> bool:
-    """Remove a file; False if it is not there, or cannot be removed."""
     try:
         os.unlink(path)
     except OSError:
@@ -167,7 +163,7 @@ def _remove(path: str | Path) -> bool:
 
 
 def _fault(folder: Path) -> str:
-    """Why nothing is kept in a folder, and what to do; empty if it may be, or if it is not there yet."""
+    """Return why a folder cannot be used, and what to do; empty if it can be, or does not exist yet."""
     try:
         found = os.lstat(folder)
     except OSError:
@@ -181,26 +177,25 @@ def _fault(folder: Path) -> str:
 
 
 def _usable() -> Path | None:
-    """The folder, if it may be used; else the user is told once why not."""
     where = cache_folder()
     if where is not None and (why := _fault(where)):
-        warn_once(_told, f"machine code is not kept on disk: {why}")
+        warn_once(_warned, f"machine code is not kept on disk: {why}")
         return None
     return where
 
 
 def _is_trusted(path: Path, found: os.stat_result) -> bool:
-    """Whether a file may be read and run; else the user is told, once for a folder."""
+    """Return True if a file may be executed; else warn, once for each folder."""
     why = _not_ours(found) if stat.S_ISREG(found.st_mode) else "is no regular file"
-    if why and str(path.parent) not in _told:
-        _told.add(str(path.parent))
+    if why and str(path.parent) not in _warned:
+        _warned.add(str(path.parent))
         warn(f"machine code on disk is not used: {path} {why}; `wengert cache clear` removes it")
     return not why
 
 
 def _not_ours(found: os.stat_result) -> str:
-    """By whom else something may have been written; empty if by nobody, or where the system does not say."""
-    if not hasattr(os, "geteuid"):  # Windows, where the user's folders are the user's
+    """Return who else may have written something; empty if nobody, or if the system does not say."""
+    if not hasattr(os, "geteuid"):  # Windows, where nobody else has access to the user's folders
         return ""
     if found.st_uid != os.geteuid():
         return "belongs to somebody else"

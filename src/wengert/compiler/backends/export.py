@@ -1,6 +1,4 @@
-"""A program as a complete text to run elsewhere: NumPy and C with its own gradient, PyTorch or
-JAX with theirs.
-"""
+"""Writes a program as a complete text that runs elsewhere: NumPy or C with its gradient, PyTorch or JAX with theirs."""
 
 from __future__ import annotations
 
@@ -24,18 +22,19 @@ __all__ = ["function_of", "source_of"]
 def function_of(
     program: Program, back: Program | None, wanted: Sequence[Array], library: Library, space: dict[str, Any]
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """A program as a function of arrays of a library, for whoever runs it by that library.
+    """Compile a program to a function of a library's arrays.
 
     Args:
-        program: what is computed.
-        back: its reverse sweep, if derivatives are asked for.
-        wanted: the inputs by which they are, besides the parameters.
-        library: in whose words.
-        space: what these words mean.
+        program: the program.
+        back: its reverse sweep, if derivatives are needed.
+        wanted: the inputs, besides the parameters, with respect to which to differentiate.
+        library: the library whose functions the text calls.
+        space: the globals of the text.
 
     Returns:
-        The function, of the seed, the inputs, the parameters and the constants; it gives the outputs, the derivatives
-        by the parameters and those by `wanted`, in a tuple. And the constants.
+        The function and its constants. The function takes the seed, the inputs, the parameters and the constants; it
+            returns a tuple of the outputs, the derivatives with respect to the parameters, and those with respect to
+            `wanted`.
     """
     text = Writer(program, back, library)
     constants = text.names.constants
@@ -50,16 +49,16 @@ def function_of(
 
 
 def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
-    """The text of a kernel's program, as a function of a name or as near to it as Python allows.
+    """Return the text of a kernel's program, as a function of a name or as near to it as Python allows.
 
     Raises:
-        ArgumentError: the language is unknown, or has no way to write an operation of the user's own; or it is C, and
-            the function gives several numbers.
+        ArgumentError: the language is unknown, or cannot express an operation of the user's own; or it is C, and the
+            function returns several numbers.
     """
     if language == "c":
         if kernel.program.outputs["out"].cell_shape:
-            raise ArgumentError("source(): a function of C gives one number, and this one gives several: write them "
-                                "as a sum, or take the source in another language")  # fmt: skip
+            raise ArgumentError("source(): a C function returns one number, but this function returns several: "
+                                "return their sum, or choose another language")  # fmt: skip
         return c_source(kernel, name, gradient)
     if language not in LIBRARIES:
         *most, last = map('"{}"'.format, (*LIBRARIES, "c"))
@@ -70,7 +69,7 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
     gradient = gradient and bool(back.gradients) and language == "numpy" and not out.cell_shape
     text = Writer(program, back if gradient else None, library)
     given = dict(zip(text.given, (*kernel.inputs, *kernel.params), strict=True))
-    name = name.strip("<>")  # as of a lambda
+    name = name.strip("<>")  # of <lambda>
     title = text.names.free(f"{name}_and_gradients" if gradient else name)
     lines = [library.header]
     if text.elements:
@@ -87,17 +86,17 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
     result = text.names.of(out)
     results = [written(method(result, "mean") if out.batched else result)]
     if gradient:
-        slopes = [text.result(back.gradients.get(a.name), a) for a in kernel.params]
-        results.append(f"({', '.join(slopes)}{',' if len(slopes) == 1 else ''})")
+        grads = [text.result(back.gradients.get(a.name), a) for a in kernel.params]
+        results.append(f"({', '.join(grads)}{',' if len(grads) == 1 else ''})")
     return "\n".join([*lines, f"    return {', '.join(results)}\n"])
 
 
 def _constant(values: Any, library: Library) -> Any:
-    """An array of constants as an expression: a triangle by its name, even steps by their length, others by items."""
+    """Write an array of constants: a triangle by name, equal steps as a range, others as lists."""
     if values.dtype == bool and values.ndim >= 2 and values.shape[-1] == values.shape[-2]:
         n = values.shape[-1]
-        made = library.filled(library.triangle, node(n))
-        for mask, triangle in ((np.tri(n, dtype=bool), made), (np.tri(n, dtype=bool).T, ast.Attribute(made, "T"))):
+        tree = library.filled(library.triangle, node(n))
+        for mask, triangle in ((np.tri(n, dtype=bool), tree), (np.tri(n, dtype=bool).T, ast.Attribute(tree, "T"))):
             if (values == mask).all():
                 return triangle if values.ndim == 2 else call(library.function("broadcast_to"), triangle, values.shape)
     if values.dtype.kind == "i" and values.size > 8 and (found := fit(values)) is not None:
@@ -108,16 +107,15 @@ def _constant(values: Any, library: Library) -> Any:
             counted = call(library.function("arange"), length)
             step = item(counted, slice(None), *later) if later else counted
             steps.append(infix(step, "*", stride) if stride != 1 else step)
-        made = steps[0]
+        tree = steps[0]
         for step in steps[1:]:
-            made = infix(made, "+", step)
-        return made
+            tree = infix(tree, "+", step)
+        return tree
     kind = {"f": "float64", "b": "bool"}.get(values.dtype.kind, "int64")
     return library.filled(library.array, _items(values.tolist(), library), path(f"{library.name}.{kind}"))
 
 
 def _items(values: Any, library: Library) -> Any:
-    """Numbers in lists as they are written."""
     if isinstance(values, list):
         return node([_items(x, library) for x in values])
     return library.literal(values) if isinstance(values, float) and not abs(values) < np.inf else node(values)

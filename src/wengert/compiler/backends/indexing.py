@@ -1,4 +1,4 @@
-"""How an Access is written: a reshape, a slice, a transpose, and None where an axis is broadcast."""
+"""Writes an Access as NumPy indexing: reshape, slice, transpose, and None for a broadcast axis."""
 
 from __future__ import annotations
 
@@ -15,41 +15,38 @@ from wengert.compiler.backends.spellings import Library
 from wengert.compiler.backends.syntax import call, infix, item, method, node, path, written
 from wengert.compiler.ir import BATCH, Access, Array, addresses, contiguous
 
-__all__ = ["Names", "added", "apart", "in_memory", "strided", "view"]
+__all__ = ["Names", "add_at", "are_distinct", "in_memory", "strided", "view"]
 
 ALL = slice(None)
-RESERVED = ("np", "jax", "jnp", "torch", "len", "seed", "by_element", "guarded")  # what a text calls by these names
+RESERVED = ("np", "jax", "jnp", "torch", "len", "seed", "by_element", "guarded")  # names that a text uses itself
 
 
 @dataclass
 class Names:
-    """What a text calls its arrays, its constants and the ranges of numbers that it makes once, in front."""
-
     library: Library
     length: Any = None  # the number of examples, as a node
     constants: dict[str, Any] = field(default_factory=dict)
     taken: set[str] = field(default_factory=lambda: set(RESERVED))
     by_bytes: dict[Any, Any] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)  # how many constants have a name of a kind
+    counts: dict[str, int] = field(default_factory=dict)  # of constants, by the stem of their names
     ranges: dict[int, str] = field(default_factory=dict)
-    stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name, or what it is
-    plain: set[int] = field(default_factory=set)  # the ids of arrays without axes that are a number by now
+    stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name or inlined expression
+    plain: set[int] = field(default_factory=set)  # the ids of arrays without axes that a line has made a float
     iteration: Any = None  # see `counter`
 
     def of(self, array: Array) -> Any:
-        """What stands for an array."""
         if id(array) not in self.stands_for:
             self.stands_for[id(array)] = path(self.free(array.name))
         return self.stands_for[id(array)]
 
     def free(self, name: str) -> str:
-        """A name for something new: this one, as far as Python and the names that are there allow.
+        """Return an unused name: this one, as far as Python and earlier names allow.
 
         >>> names = Names(Library("np", "import numpy as np"))
         >>> [names.free(name) for name in ("x_my key", "np", "lambda", "x", "x")]
         ['x_my_key', 'np_', 'lambda_', 'x', 'x_']
         """
-        name = normalize("NFKC", name)  # as Python reads it: two names that it takes for one are one here too
+        name = normalize("NFKC", name)  # as Python does, which may make two names equal
         if not name.isidentifier():
             name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])
             name = name if name.isidentifier() else f"_{name}"
@@ -59,13 +56,13 @@ class Names:
         return name
 
     def counter(self) -> Any:
-        """The name of what counts the iterations of loops."""
+        """Return the name of the iteration number of loops."""
         if self.iteration is None:
             self.iteration = path(self.free("t"))
         return self.iteration
 
     def keep(self, values: Any) -> Any:
-        """A name for an array of constants; equal ones share it."""
+        """Return a name for an array of constants, which equal ones share."""
         key = (values.shape, values.dtype.str, values.tobytes())
         if key not in self.by_bytes:
             stem = "mask" if values.dtype == bool else "index"
@@ -75,17 +72,14 @@ class Names:
         return self.by_bytes[key]
 
     def range(self, count: int) -> Any:
-        """A name for the numbers from 0 up to a length, or to the number of examples."""
         if count not in self.ranges:
             self.ranges[count] = self.free(f"rows{len(self.ranges) or ''}")
         return path(self.ranges[count])
 
     def shape(self, axes: Sequence[int]) -> Any:
-        """A shape as a tuple."""
         return node(tuple([self.length if n == BATCH else n for n in axes]))
 
     def transposed(self, array: Any, order: Sequence[int]) -> Any:
-        """An array with its axes in another order."""
         order = list(order)
         if order == sorted(order):
             return array
@@ -95,26 +89,25 @@ class Names:
 
 
 def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names) -> Any:
-    """The array that an access reads, with these axes of its Compute in this order.
+    """Write the array that an access reads, with some axes of its Compute in a given order.
 
-    Axes that the access does not depend on are broadcast: they become None, or nothing in front.
+    Axes that the access does not depend on are broadcast: they become None, or are left out in front.
     """
-    if access.is_whole(axes) and list(order) == list(range(len(axes))):  # as most are
+    if access.is_whole(axes) and list(order) == list(range(len(axes))):  # the usual case
         return names.of(access.array)
     if not axes and access.table is None and access.index is None:
         return item(names.of(access.array), *_point(access.base, access.array.strides))
     present = [i for i in order if access.depends_on(i, axes)]
     found = strided(access, axes, names) if access.table is None and access.index is None else None
     if found is not None:
-        made = names.transposed(found[0], [found[1].index(i) for i in present])
+        read = names.transposed(found[0], [found[1].index(i) for i in present])
     else:
-        made = (_gathered if access.index is None else _indexed)(access, axes, present, names)
+        read = (_gathered if access.index is None else _indexed)(access, axes, present, names)
     lead = next((n for n, i in enumerate(order) if i in present), len(order))
-    return _at(made, [ALL if i in present else None for i in order][lead:])
+    return _at(read, [ALL if i in present else None for i in order][lead:])
 
 
 def _point(cell: int, strides: Sequence[int]) -> list[int]:
-    """The place of one cell along each axis."""
     places = []
     for stride in strides:
         place, cell = divmod(cell, stride)
@@ -123,14 +116,14 @@ def _point(cell: int, strides: Sequence[int]) -> list[int]:
 
 
 def _at(array: Any, places: list[Any]) -> Any:
-    """The items at some places; an axis that is taken whole is not named at the end."""
+    """Index an array, without full slices at the end."""
     while places and places[-1] == ALL:
         places.pop()
     return item(array, *places) if places else array
 
 
 def strided(access: Access, axes: Sequence[int], names: Names) -> tuple[Any, list[int]] | None:
-    """The array cut into the strides of the access, and which axes stand where; None if strides do not nest."""
+    """Cut an array into the strides of an access, and return the order of its axes; None if strides do not nest."""
     array = access.array
     moving = [i for i in range(len(axes)) if axes[i] != BATCH and access.strides[i]]
     moving.sort(key=lambda i: -access.strides[i])
@@ -175,35 +168,34 @@ def _cut(
             return None
         stored.append(axis)
         places.append(slice(start or None, None if stop == room else stop))
-    made = names.of(array)
+    whole = names.of(array)
     if tuple(lengths) != array.cell_shape and places:
-        made = method(made, "reshape", *[-1] * array.batched, *lengths)
+        whole = method(whole, "reshape", *[-1] * array.batched, *lengths)
     batch = [i for i in range(len(axes)) if axes[i] == BATCH and access.strides[i]]
-    return _at(made, [*[ALL] * array.batched, *places]), batch + stored
+    return _at(whole, [*[ALL] * array.batched, *places]), batch + stored
 
 
 def _gathered(access: Access, axes: Sequence[int], present: list[int], names: Names) -> Any:
-    """An access through a table, or by strides that do not nest, its axes in the order asked for."""
+    """Write an access through a table, or with strides that do not nest, with its axes in this order."""
     moving = [i for i in present if axes[i] != BATCH]
     if access.table is None:
         table = addresses(access.base, tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving]))
     else:
         table = np.ascontiguousarray(access.permuted(moving, axes).table)
-    made = _cells(access.array, names.keep(table), names)
-    at = next((n for n, i in enumerate(present) if axes[i] == BATCH), 0)  # where the batch is to stand
-    return names.transposed(made, [*range(1, at + 1), 0, *range(at + 1, len(present))]) if at else made
+    gathered = _cells(access.array, names.keep(table), names)
+    at = next((n for n, i in enumerate(present) if axes[i] == BATCH), 0)  # the position of the batch
+    return names.transposed(gathered, [*range(1, at + 1), 0, *range(at + 1, len(present))]) if at else gathered
 
 
 def _cells(array: Array, places: Any, names: Names, examples: Any = ALL) -> Any:
-    """The cells with these numbers, of all examples or of some."""
-    made = names.of(array)
+    stored = names.of(array)
     if len(array.cell_shape) != 1:
-        made = method(made, "reshape", -1, *[array.size] * array.batched)
-    return item(made, examples, places) if array.batched else item(made, places)
+        stored = method(stored, "reshape", -1, *[array.size] * array.batched)
+    return item(stored, examples, places) if array.batched else item(stored, places)
 
 
 def _indexed(access: Access, axes: Sequence[int], present: list[int], names: Names) -> Any:
-    """Places that are known only at run time: rows of a table, one of each row, or an address."""
+    """Write an access with an index known at run time: rows of a table, one item of each row, or an address."""
     index, array = access.index, access.array
     assert index is not None
     own = Access(index.array, index.base, index.strides)
@@ -212,9 +204,9 @@ def _indexed(access: Access, axes: Sequence[int], present: list[int], names: Nam
     width = array.cell_shape[-1] if array.cell_shape else 1
     two = len(array.cell_shape) == 2 and access.base == 0 and not array.batched
     runs = [(access.strides[i], axes[i]) for i in moving]
-    if two and index.step == width and present == chosen + moving and runs == [(1, width)]:  # whole rows
+    if two and index.step == width and present == chosen + moving and runs == [(1, width)]:  # rows
         return item(names.of(array), view(own, axes, chosen, names))
-    if two and index.step == 1 and present == chosen == moving and [s for s, _ in runs] == [width]:  # one of each row
+    if two and index.step == 1 and present == chosen == moving and [s for s, _ in runs] == [width]:  # items
         return item(names.of(array), names.range(runs[0][1]), view(own, axes, chosen, names))
     places = view(own, axes, present, names)
     if index.step != 1:
@@ -231,8 +223,8 @@ def _indexed(access: Access, axes: Sequence[int], present: list[int], names: Nam
     return _cells(array, places, names, examples)
 
 
-def added(target: Any, once: bool, part: Array, out: Array, names: Names) -> str:
-    """The line that adds a part at some places of an array; `once` says that it names each of them only once."""
+def add_at(target: Any, once: bool, part: Array, out: Array, names: Names) -> str:
+    """Return the line that adds a part to places of an array; `once` means that they are distinct."""
     addend = names.of(part)
     if names.library.arrays_change:
         if once:
@@ -241,19 +233,18 @@ def added(target: Any, once: bool, part: Array, out: Array, names: Names) -> str
         if any(isinstance(inner, ast.Slice) for inner in ast.walk(places)):
             places = item(path("np.s_"), places)
         return written(call("np.add.at", target.value, places, addend))
-    made = method(item(ast.Attribute(target.value, "at"), target.slice), "add", addend)
-    if not isinstance(target.value, ast.Name):  # the array in another shape
-        made = method(made, "reshape", names.shape(out.shape))
-    return f"{names.of(out).id} = {written(made)}"
+    result = method(item(ast.Attribute(target.value, "at"), target.slice), "add", addend)
+    if not isinstance(target.value, ast.Name):  # the array is reshaped
+        result = method(result, "reshape", names.shape(out.shape))
+    return f"{names.of(out).id} = {written(result)}"
 
 
 def in_memory(access: Access, axes_read: list[int], axes: Sequence[int]) -> list[int]:
-    """Axes in the order in which they lie in memory."""
     return sorted(axes_read, key=lambda i: (axes[i] != BATCH, -access.strides[i]))
 
 
-def apart(strides: list[tuple[int, int]]) -> bool:
-    """Whether steps of these sizes and lengths never come to one place twice."""
+def are_distinct(strides: list[tuple[int, int]]) -> bool:
+    """Return True if strides of these sizes and lengths never reach a place twice."""
     reach = 0
     for step, length in sorted((abs(step), length) for step, length in strides if length > 1):
         if step <= reach:

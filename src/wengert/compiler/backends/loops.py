@@ -1,4 +1,4 @@
-"""A Loop as NumPy: memory for what is kept of each iteration, and the iterations."""
+"""Writes a Loop as NumPy: memory for its outputs, and a for loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wengert.compiler.backends.indexing import Names
 from wengert.compiler.backends.syntax import call, infix, item, method, path, written
 from wengert.compiler.ir import Array, Assemble, Compute, Loop, LoopOutput, Slice
 
-__all__ = ["Write", "indented", "initial_rows", "iterations", "row_kept"]
+__all__ = ["Write", "indented", "initial_rows", "iterations", "store_row"]
 
 ALL = slice(None)
 
@@ -19,27 +19,27 @@ Write = Callable[[Sequence[Compute | Assemble], Mapping[int, Sequence[Any]]], li
 
 
 def iterations(loop: Loop, names: Names, uses: Mapping[int, int], write: Write) -> list[str]:
-    """The lines of a loop.
+    """Return the lines of a loop.
 
     Args:
-        loop: what is written.
-        names: what arrays are called.
-        uses: by the id of an array how often it is used; what nothing uses is left out.
-        write: the lines of some steps, where the rows are, by their ids, in which what they make is stored.
+        loop: the loop.
+        names: the names of arrays.
+        uses: by the id of an array how often it is used; unused outputs are left out.
+        write: returns the lines of some steps, given the rows, by the ids of arrays, that store these.
     """
     outputs = [entry for entry in loop.outputs if uses.get(id(entry.out))]
     lines = _memory(names, loop, outputs)
     for piece in loop.slices:
         assert piece.slice is not None
-        names.stands_for[id(piece)] = _seen(piece.slice, piece.cell_shape, piece.size, names)
+        names.stands_for[id(piece)] = _sliced(piece.slice, piece.cell_shape, piece.size, names)
     rows: dict[int, list[Any]] = {}
     for part, out, _ in outputs:
         own = Slice(out, loop.first_row(LoopOutput(part, out)) * part.size, part.size)
-        rows.setdefault(id(part), []).append(_seen(own, part.cell_shape, part.size, names))
+        rows.setdefault(id(part), []).append(_sliced(own, part.cell_shape, part.size, names))
     plain = {
         id(array): array for step in loop.steps for array in step.reads if array.role == "param" and not array.shape
     }
-    for key in [key for key in plain if key not in names.plain]:  # a number is much faster than an array of one
+    for key in [key for key in plain if key not in names.plain]:  # floats are much faster than arrays of shape ()
         given = names.of(plain[key])
         names.stands_for[key] = path(names.free(f"{given.id}_"))
         lines.append(f"{names.stands_for[key].id} = {written(item(given, ()))}")
@@ -51,18 +51,16 @@ def iterations(loop: Loop, names: Names, uses: Mapping[int, int], write: Write) 
 
 
 def indented(line: str) -> str:
-    """A line of an iteration; the shape behind it stays where it stands, if there is room."""
+    """Indent a line, and keep the comment with its shape in place if there is room."""
     text, mark, shape = line.rpartition("  # ")
     return f"    {text.rstrip()}".ljust(len(text)) + mark + shape if mark else f"    {line}"
 
 
-def row_kept(rows: Sequence[Any], made: Any) -> list[str]:
-    """The line that keeps an array, if it is kept at all."""
-    return [" = ".join(map(written, (*rows, made)))] if rows else []
+def store_row(rows: Sequence[Any], value: Any) -> list[str]:
+    return [" = ".join(map(written, (*rows, value)))] if rows else []
 
 
 def _memory(names: Names, loop: Loop, outputs: list[LoopOutput]) -> list[str]:
-    """Arrays for what is kept, and what stands there before the first iteration."""
     lines = []
 
     def kind(entry: LoopOutput) -> tuple[str, tuple[int, ...]]:
@@ -84,14 +82,13 @@ def _memory(names: Names, loop: Loop, outputs: list[LoopOutput]) -> list[str]:
 
 
 def initial_rows(initial: Array, part: Array, count: int, names: Names) -> Any:
-    """What stands there before the first iteration, in the shape of so many rows."""
     own = part.cell_shape if count == 1 else (count, *part.cell_shape)
     value = names.of(initial)
     return value if initial.cell_shape == own else method(value, "reshape", *[-1] * initial.batched, *own)
 
 
-def _seen(seen: Slice, shape: tuple[int, ...], size: int, names: Names) -> Any:
-    """What a slice shows in an iteration: rows of an array, or so many of its cells."""
+def _sliced(seen: Slice, shape: tuple[int, ...], size: int, names: Names) -> Any:
+    """Write what a slice shows in an iteration: rows of an array, or some of its cells."""
     of, iteration = seen.array, names.counter()
     row = of.strides[int(of.batched)] if of.cell_shape else 1
     array, step, start = names.of(of), seen.step, seen.base
@@ -100,14 +97,13 @@ def _seen(seen: Slice, shape: tuple[int, ...], size: int, names: Names) -> Any:
         step, start, size = step // row, start // row, size // row
     else:
         array, by_row = method(array, "reshape", *[names.length] * of.batched, -1), not shape
-    low, high = _moving(iteration, step, start), _moving(iteration, step, start + size)
+    low, high = _offset(iteration, step, start), _offset(iteration, step, start + size)
     return item(array, *[ALL] * of.batched, low if by_row else slice(low, high))
 
 
-def _moving(iteration: Any, step: int, start: int) -> Any:
-    """``start + step * iteration`` as it is written."""
+def _offset(iteration: Any, step: int, start: int) -> Any:
     if step < 0:
-        moved = iteration if step == -1 else infix(iteration, "*", -step)
-        return infix(start, "-", moved)
-    moved = iteration if step == 1 else infix(iteration, "*", step)
-    return infix(moved, "+", start) if start > 0 else infix(moved, "-", -start) if start else moved
+        scaled = iteration if step == -1 else infix(iteration, "*", -step)
+        return infix(start, "-", scaled)
+    scaled = iteration if step == 1 else infix(iteration, "*", step)
+    return infix(scaled, "+", start) if start > 0 else infix(scaled, "-", -start) if start else scaled

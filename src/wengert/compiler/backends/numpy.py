@@ -1,4 +1,4 @@
-"""A Program as readable NumPy. The text shown is what runs, except for extra forms for tiny and huge numbers."""
+"""Writes a Program as readable NumPy. The text shown is what runs, except for extra forms for tiny and huge numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends.base import Buffers, Kernel
-from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
-from wengert.compiler.backends.indexing import Names, added, apart, in_memory, strided, view
-from wengert.compiler.backends.loops import iterations, row_kept
+from wengert.compiler.backends.buffers import count_uses, donated_arrays, is_view
+from wengert.compiler.backends.indexing import Names, add_at, are_distinct, in_memory, strided, view
+from wengert.compiler.backends.loops import iterations, store_row
 from wengert.compiler.backends.scan import Scan
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element, guarded
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
@@ -41,25 +41,23 @@ from wengert.ops import TABLE
 
 __all__ = ["NumPyKernel", "Writer"]
 
-WIDTH = 88  # of a line, before its shape is noted behind it
-INLINE = 64  # a step used once is written where it is used, up to this length
+WIDTH = 88  # of a line, before the comment with its shape
+INLINE = 64  # the longest expression that is inlined where it is used
 CAREFUL = replace(LIBRARIES["numpy"], guarded="guarded(x, lambda: y, z)")
 
 
 class NumPyKernel(Kernel):
-    """A program that runs as NumPy: its text, compiled."""
+    """Runs a program as NumPy, by compiling its text."""
 
     name = "numpy"
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         super().__init__(program, back, wanted)
-        self._forward_backward: Callable[..., Any] | None = None  # made when they are asked for
+        self._forward_backward: Callable[..., Any] | None = None  # defined on first use
         self._forward: Callable[..., Any] | None = None
 
     def _define(self, both: bool) -> Callable[..., Any]:
-        """The function that computes the outputs, and if asked for the derivatives: those with respect to the
-        parameters are left in memory that it is given.
-        """
+        """Define the function that returns the outputs and the derivatives; those of parameters go to buffers."""
         grads = [self.backward.gradients.get(a.name) for a in self.params] if both else []
         memory = {f"grad{n}": grad for n, grad in enumerate(grads)}
         text = Writer(self.program, self.backward if both else None, CAREFUL, memory)
@@ -77,13 +75,11 @@ class NumPyKernel(Kernel):
         return function
 
     def forward(self, arrays: Sequence[Any], buffers: Buffers) -> dict[str, Any]:
-        """The outputs by name."""
         if self._forward is None:
             self._forward = self._define(False)
         return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *buffers.param_arrays), strict=True))
 
     def forward_backward(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
-        """The outputs by name, and the derivatives with respect to the wanted inputs."""
         if self._forward_backward is None:
             self._forward_backward = self._define(True)
         results = self._forward_backward(seed, *arrays, *buffers.param_arrays, *buffers.grad_arrays)
@@ -92,19 +88,19 @@ class NumPyKernel(Kernel):
 
 
 class Writer:
-    """The text of a program, and of its reverse sweep if there is one.
+    """Writes the text of a program, and of its reverse sweep if there is one.
 
     Args:
-        program: what is computed.
+        program: the program.
         back: its reverse sweep.
-        library: in whose words.
-        memory: the names of memory that results are left in, each with the array whose elements these are, if there is
-            one. Where NumPy cannot leave them there, nothing is done: see what is `filled`.
+        library: the library whose functions the text calls.
+        memory: names of memory to leave results in, each with the array of the result, if there is one. Those that
+            NumPy cannot leave there are missing in `filled`.
 
     Attributes:
-        given: what the inputs and the parameters are called, in their order.
-        lines: of the body of a function.
-        names: what they call arrays, and the constants among these.
+        given: the names of the inputs and the parameters.
+        lines: the body of a function.
+        names: the names of arrays and constants.
         filled: the memory that a line has left its result in.
     """
 
@@ -128,15 +124,17 @@ class Writer:
         self.given: list[str] = [names.of(array).id for array in (*given, *program.of_role("param"))]
         names.length = next((call("len", names.of(array)) for array in given if array.batched), node(1))
         names.constants.update({names.of(array).id: array.value for array in program.of_role("const")})
-        self.expressions: dict[int, tuple[Compute, Expr]] = {}  # by the id of a step: its own, in the library's rows
-        self.elements: dict[tuple[Any, ...], str] = {}  # what is called on each element: its name in the text
-        self.shared: dict[Expr, str] = {}  # of the step that is being written: what occurs in it more than once
-        self.pending: list[str] = []  # the lines that compute that
+        self.expressions: dict[int, tuple[Compute, Expr]] = {}  # by the id of a step: its expression for this library
+        self.elements: dict[tuple[Any, ...], str] = {}  # the names of functions that are called on each element
+        self.shared: dict[Expr, str] = {}  # the common subexpressions of the current step
+        self.pending: list[str] = []  # the lines that compute them
         self.temporaries: int = 0
         self.uses: dict[int, int] = count_uses(program, back)
         self.donated: dict[int, Array]
-        self.must_materialize: set[int]  # (see spent_arrays)
-        self.donated, self.must_materialize = spent_arrays(back or Program(), self.uses, self.is_new, self.is_in_place)
+        self.must_materialize: set[int]  # (see donated_arrays)
+        self.donated, self.must_materialize = donated_arrays(
+            back or Program(), self.uses, self.is_new, self.is_in_place
+        )
         if back is not None and back.seed is not None:
             names.stands_for[id(back.seed)] = path("seed")
         for part, out in self.donated.items():
@@ -149,19 +147,18 @@ class Writer:
         self.lines: list[str] = [*counted, *lines]
 
     def result(self, array: Array | None, of: Array | None = None) -> str:
-        """What an array is called; zeros in the shape of another if there is none."""
+        """Return the name of an array; zeros in the shape of another if it is None."""
         if array is not None:
             return written(self.names.of(array))
         return written(call(self.library.function("zeros"), self.names.shape(of.shape if of else ())))
 
     def helpers(self) -> str:
-        """The definitions that stand in front: what is called on each element."""
         return "".join([f"{name} = {written(call('by_element', *how))}\n" for how, name in self.elements.items()])
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def steps(self, steps: Sequence[Step], rows: Mapping[int, Sequence[Any]] | None = None) -> list[str]:
-        """The lines of some steps; by the id of what they make, rows are where a loop keeps it."""
+        """Return the lines of some steps; `rows`, by the ids of arrays, are where a loop stores them."""
         lines: list[str] = []
         rows = rows or {}
         readers = {id(x.array): step for step in steps if isinstance(step, Compute) for x in step.operands}
@@ -172,53 +169,51 @@ class Writer:
                 else:
                     lines += Scan(step, self.names, self.uses).lines(self.steps)
                 continue
-            kept = rows.get(id(step.out), ())
+            row = rows.get(id(step.out), ())
             if isinstance(step, Assemble):
-                lines += [*self.assemble(step), *row_kept(kept, self.names.of(step.out))]
+                lines += [*self.assemble(step), *store_row(row, self.names.of(step.out))]
                 continue
-            made, out = self.compute(step), id(step.out)
+            tree, out = self.compute(step), id(step.out)
             lines += self.pending
             self.pending = []
-            if isinstance(made, ast.Name):  # a copy: another name for the same
-                self.names.stands_for[out] = made
-                lines += row_kept(kept, made)
+            if isinstance(tree, ast.Name):  # a copy: the array gets a second name
+                self.names.stands_for[out] = tree
+                lines += store_row(row, tree)
                 continue
             reader = readers.get(out)
-            text = written(made)
-            used_once = reader is not None and self.uses[out] == 1 and out not in self.must_materialize and not kept
-            if kept:
-                lines.append(self.line(step.out, row_kept(kept, made)[0], is_named=bool(self.uses.get(out))))
-            elif used_once and len(text) <= INLINE and self.takes(reader, step.out):
-                self.names.stands_for[out] = made
+            text = written(tree)
+            used_once = reader is not None and self.uses[out] == 1 and out not in self.must_materialize and not row
+            if row:
+                lines.append(self.line(step.out, store_row(row, tree)[0], is_named=bool(self.uses.get(out))))
+            elif used_once and len(text) <= INLINE and self.can_inline(reader, step.out):
+                self.names.stands_for[out] = tree
             elif self.uses.get(out):
-                into = _into(made, self.memory.get(out, "")) if step.out.shape else None
+                into = _into(tree, self.memory.get(out, "")) if step.out.shape else None
                 if into is not None:
                     self.filled.add(self.memory[out])
                     text = written(into)
                 lines.append(self.line(step.out, text))
         return lines
 
-    def takes(self, reader: Any, array: Array) -> bool:
-        """Whether a step reads an array once, so that the array's own expression can stand there."""
+    def can_inline(self, reader: Any, array: Array) -> bool:
+        """Return True if a step reads an array once, so that the array's expression can be inlined."""
         places = [k for k, x in enumerate(reader.operands) if x.array is array]
         if reader.reduce or len(places) != 1 or not reader.operands[places[0]].is_whole(reader.axes):
             return False
         return times(self.expanded(reader), places[0]) == 1
 
     def expanded(self, step: Compute) -> Expr:
-        """The expression of a step by the rows that the library has."""
         if id(step) not in self.expressions:
             of = step.operands
             self.expressions[id(step)] = step, self.library.expanded(step.expr, lambda k: of[k].array.nonnegative)
         return self.expressions[id(step)][1]
 
     def line(self, out: Array, text: str, is_named: bool = True) -> str:
-        """A line that makes an array; its shape stands behind it."""
         name = f"{self.names.of(out).id} = " if is_named else ""
         return f"{name}{text}".ljust(WIDTH) + f"  # {out.written_shape}"
 
     def assemble(self, step: Assemble) -> list[str]:
-        """Zeros, or the first part if it covers everything, and the others added in their places."""
+        """Start with zeros, or the first part if it covers everything, and add the others."""
         out, parts = step.out, list(step.parts)
         lines: list[str] = []
         if _end_to_end(step):
@@ -230,88 +225,86 @@ class Writer:
         else:
             lines = [self.line(out, written(call(self.library.function("zeros"), self.names.shape(out.shape))))]
         for access, part in parts:
-            lines.append(added(*self.target(access, part), part, out, self.names))
+            lines.append(add_at(*self.target(access, part), part, out, self.names))
         return lines
 
     def concatenation(self, step: Assemble) -> Any:
-        """The parts, each as one row of its elements, end to end; those of one number each as one array."""
+        """Concatenate the parts, each flattened; adjacent scalars become one array."""
         names, length = self.names, self.names.length
         pieces = []
         for shape, parts in groupby([part for _, part in step.parts], key=lambda part: part.shape):
             run = list(parts)
             batched, size = shape[:1] == (BATCH,), run[0].size
-            made = [names.of(part) for part in run]
+            arrays = [names.of(part) for part in run]
             if len(shape) == batched:
                 size = len(run)
-                together = call(self.library.function("array"), made)
-                made = [ast.Attribute(together, "T") if batched else together]
+                stacked = call(self.library.function("array"), arrays)
+                arrays = [ast.Attribute(stacked, "T") if batched else stacked]
             elif len(shape) != batched + 1:
-                made = [method(piece, "reshape", *[length] * batched, size if batched else -1) for piece in made]
+                arrays = [method(piece, "reshape", *[length] * batched, size if batched else -1) for piece in arrays]
             if step.out.batched and not batched:
-                made = [call(self.library.function("broadcast_to"), piece, (length, size)) for piece in made]
-            pieces += made
+                arrays = [call(self.library.function("broadcast_to"), piece, (length, size)) for piece in arrays]
+            pieces += arrays
         axis = {"axis": 1} if step.out.batched else {}
         return pieces[0] if len(pieces) == 1 else call(self.library.function("concatenate"), pieces, **axis)
 
     def target(self, access: Access, part: Array) -> tuple[Any, bool]:
-        """The places that a part is added at, and whether each is named only once."""
+        """Return the places that a part is added to, and whether they are distinct."""
         axes, out = part.shape, access.array
         plain = [i for i in range(len(axes)) if axes[i] != BATCH]
         strides = [(access.strides[i], axes[i]) for i in plain]
         if access.index is not None:
             strides.append((access.index.step, access.index.extent))
             reads_batch = not access.index.array.batched or out.batched
-            return view(access, axes, range(len(axes)), self.names), apart(strides) and reads_batch
+            return view(access, axes, range(len(axes)), self.names), are_distinct(strides) and reads_batch
         order = sorted(range(len(axes)), key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
-        if access.table is None and order == list(range(len(axes))) and apart(strides):
+        if access.table is None and order == list(range(len(axes))) and are_distinct(strides):
             found = strided(access, axes, self.names)
             if found is not None and found[1] == [i for i in order if access.depends_on(i, axes)]:
-                made = view(access, axes, order, self.names)
-                return made if isinstance(made, ast.Subscript) else item(made, ...), True
+                places = view(access, axes, order, self.names)
+                return places if isinstance(places, ast.Subscript) else item(places, ...), True
         table = access.table
         if table is None:
             table = addresses(access.base, tuple([s for s, _ in strides]), tuple([n for _, n in strides]))
-        made = view(Access(out, 0, access.strides, table), axes, range(len(axes)), self.names)
-        return made, len(np.unique(table)) == table.size
+        places = view(Access(out, 0, access.strides, table), axes, range(len(axes)), self.names)
+        return places, len(np.unique(table)) == table.size
 
-    # -- which arrays are which ---------------------------------------------------------------------------------------
+    # -- aliasing and broadcasting -------------------------------------------------------------------------------------
 
     def is_new(self, step: Compute) -> bool:
-        """Whether a step makes an array of its own, and no view of another."""
+        """Return True if a step makes an array of its own, not a view."""
         return step.reduce in ("", "sum") and not is_view(step) and self.fills(step, range(len(step.out.shape)))
 
     def is_in_place(self, access: Access, part: Array) -> bool:
-        """Whether the places that a part is added at are written without a reshape."""
+        """Return True if the target of a part is written without a reshape."""
         target, _ = self.target(access, part)
         while isinstance(target, ast.Subscript):
             target = target.value
         return isinstance(target, ast.Name)
 
     def fills(self, step: Compute, axes: Sequence[int]) -> bool:
-        """Whether every one of these axes is an axis of some operand, or of a mask in the expression."""
+        """Return True if each of these axes is an axis of an operand, or of a mask in the expression."""
         if has_mask(step.expr) and BATCH not in [step.axes[i] for i in axes]:
             return True
         return all(any(x.depends_on(i, step.axes) for x in step.operands) for i in axes)
 
-    def filled_up(self, step: Compute, made: Any, axes: Sequence[int]) -> Any:
-        """What was made for these axes of a step, broadcast along those that nothing in it has."""
+    def broadcast(self, step: Compute, result: Any, axes: Sequence[int]) -> Any:
+        """Broadcast a result along the axes that no operand of the step has."""
         if self.fills(step, axes):
-            return made
-        return call(self.library.function("broadcast_to"), made, self.names.shape([step.axes[i] for i in axes]))
+            return result
+        return call(self.library.function("broadcast_to"), result, self.names.shape([step.axes[i] for i in axes]))
 
     # -- one step -----------------------------------------------------------------------------------------------------
 
     def compute(self, step: Compute) -> Any:
-        """What a step makes, as a node."""
         if not step.reduce:
-            return self.filled_up(step, self.elementwise(step), range(len(step.axes)))
-        if step.reduce == "sum" and step.expr[0] == "neg":  # the sign of the sum, not of each of its terms
+            return self.broadcast(step, self.elementwise(step), range(len(step.axes)))
+        if step.reduce == "sum" and step.expr[0] == "neg":  # negate the sum, not each term
             return negative(self.compute(replace(step, expr=step.expr[1])))
         product = self.contraction(step) if step.reduce == "sum" and step.mask is None else None
         return self.reduction(step) if product is None else product
 
     def elementwise(self, step: Compute, order: Sequence[int] | None = None) -> Any:
-        """The expression of a step, its axes in some order."""
         order = range(len(step.axes)) if order is None else order
 
         def leaf(expr: Expr) -> Any:
@@ -327,25 +320,25 @@ class Writer:
         self.shared = {}
         if not has_mask(expr):
             for part in repeated(expr):
-                made = self.expression(part, leaf)
+                result = self.expression(part, leaf)
                 self.temporaries += 1
                 self.shared[part] = self.names.free(f"t{self.temporaries}")
-                self.pending.append(f"{self.shared[part]} = {written(made)}")
-        made = self.expression(expr, leaf)
+                self.pending.append(f"{self.shared[part]} = {written(result)}")
+        result = self.expression(expr, leaf)
         self.shared = {}
-        return with_point(made)
+        return with_point(result)
 
     def mask(self, values: Any, axes: Sequence[int], order: Sequence[int]) -> Any:
-        """A mask over the axes of a step, in some order; it may lack the last of them."""
+        """Write a mask over the axes of a step in some order; it may lack the last axes."""
         plain = [i for i in range(len(axes)) if axes[i] != BATCH]
         values = values.reshape(values.shape + (1,) * (len(plain) - values.ndim))
-        made = self.names.keep(np.ascontiguousarray(values.transpose([plain.index(i) for i in order if i in plain])))
+        result = self.names.keep(np.ascontiguousarray(values.transpose([plain.index(i) for i in order if i in plain])))
         if any(axes[i] == BATCH for i in order[1:]):
-            made = item(made, *[None if axes[i] == BATCH else slice(None) for i in order])
-        return made
+            result = item(result, *[None if axes[i] == BATCH else slice(None) for i in order])
+        return result
 
     def expression(self, expr: Expr, leaf: Callable[[Expr], Any]) -> Any:
-        """One expression; `leaf` gives its operands and masks."""
+        """Write an expression; `leaf` writes its operands and masks."""
         if self.shared and expr in self.shared:
             return path(self.shared[expr])
         name = expr[0]
@@ -365,13 +358,13 @@ class Writer:
         operands = [self.expression(branch, leaf) for branch in expr[1:]]
         if name == "where":
             operands[1] = with_point(operands[1])
-        made = self.library.spelled(name, operands)
-        return self.element((name,), operands) if made is None else made
+        spelled = self.library.spelled(name, operands)
+        return self.element((name,), operands) if spelled is None else spelled
 
     def element(self, how: tuple[Any, ...], operands: list[Any]) -> Any:
-        """A row that there is no array form of, or its derivative, called on each element."""
+        """Call an operation that has no array form, or its derivative, on each element."""
         if not self.library.by_element:
-            raise ArgumentError(f"source(): {how[0]} computes floats one by one, which only NumPy can: write its rule "
+            raise ArgumentError(f"source(): {how[0]} computes with single floats, as only NumPy can: write its rule "
                                 "with the operations of wengert")  # fmt: skip
         if how not in self.elements:
             self.elements[how] = self.names.free("_partial".join(map(str, how)))
@@ -380,37 +373,36 @@ class Writer:
     # -- reductions ---------------------------------------------------------------------------------------------------
 
     def reduction(self, step: Compute) -> Any:
-        """A sum, or a greatest or least one, over some axes."""
-        kept = len(step.out.shape)
+        rank = len(step.out.shape)
         order = list(range(len(step.axes)))
         if len(step.operands) == 1 and step.operands[0].table is None and step.operands[0].index is None:
-            access = step.operands[0]  # in the order of memory, where that leaves the result in order
-            turned = sorted(order, key=lambda i: (step.axes[i] != BATCH, -access.strides[i]))
-            if [i for i in turned if i < kept] == list(range(kept)) and all(access.strides[i] for i in order):
-                order = turned
+            access = step.operands[0]  # in memory order, if the result's axes stay in order
+            in_order = sorted(order, key=lambda i: (step.axes[i] != BATCH, -access.strides[i]))
+            if [i for i in in_order if i < rank] == list(range(rank)) and all(access.strides[i] for i in order):
+                order = in_order
         constant = [i for i in step.reduced if not self.fills(step, [i])] if step.mask is None else []
-        if constant and step.expr[0] != "where":  # the same for each: as often as there are
+        if constant and step.expr[0] != "where":  # equal terms: multiply
             order = [i for i in order if i not in constant]
-            made = self.elementwise(step, order)
+            result = self.elementwise(step, order)
             if step.reduce == "sum":
                 for count in self.names.shape([step.axes[i] for i in constant]).elts:
-                    made = infix(made, "*", count)
-            if len(order) == kept:
-                return self.filled_up(step, made, order)
+                    result = infix(result, "*", count)
+            if len(order) == rank:
+                return self.broadcast(step, result, order)
         else:
-            made = self.elementwise(step, order)
-        made = self.filled_up(step, made, order)
+            result = self.elementwise(step, order)
+        result = self.broadcast(step, result, order)
         at = tuple(sorted([order.index(i) for i in step.reduced if i in order]))
         where = node(at[0] if len(at) == 1 else at)
         if step.mask is not None:
             mask = self.mask(step.mask, step.axes, order)
             if step.reduce != "sum":
-                return self.library.filled(self.library.form(f"masked {step.reduce}"), made, where, mask)
-            made = call(self.library.function("where"), mask, made, 0)
-        return self.library.method(made, step.reduce, *[where] * (kept > 0))
+                return self.library.filled(self.library.form(f"masked {step.reduce}"), result, where, mask)
+            result = call(self.library.function("where"), mask, result, 0)
+        return self.library.method(result, step.reduce, *[where] * (rank > 0))
 
     def contraction(self, step: Compute) -> Any:
-        """A sum of products of two operands, as NumPy's own product of matrices; None if it is none."""
+        """Write a sum of products of two operands as a matrix product; None if it is none."""
         expr, axes = step.expr, step.axes
         if expr[0] != "mul" or expr[1][0] != "in" or expr[2][0] != "in" or expr[1] == expr[2]:
             return None
@@ -437,16 +429,15 @@ class Writer:
             x, y, only_x, only_y = y, x, only_y, only_x
         if len(only_y) > 1 or (both and not (len(only_x) == 1 and only_y)):
             return self.einsum(step, x, y)
-        stack = len(only_x) > 1  # of matrices, times one
-        if not stack and (not only_x or (only_y and only_x[0] > only_y[0])):  # what stands first in the result: left
+        stack = len(only_x) > 1  # of matrices, times one matrix
+        if not stack and (not only_x or (only_y and only_x[0] > only_y[0])):  # the first axis of the result to the left
             x, y, only_x, only_y = y, x, only_y, only_x
         product = self.library.product(read(x, both + only_x + summed), read(y, both + summed + only_y), bool(only_y))
-        return self.turned(product, both + only_x + only_y, out)
+        return self.transposed(product, both + only_x + only_y, out)
 
     def long_contraction(
         self, step: Compute, x: Access, y: Access, both: list[int], only_x: list[int], only_y: list[int]
     ) -> Any:
-        """The same over several axes at once."""
         axes, summed = step.axes, list(step.reduced)
         if both or x.table is not None or y.table is not None:
             return self.einsum(step, x, y)
@@ -457,33 +448,33 @@ class Writer:
         left, right = view(x, axes, order_x, self.names), view(y, axes, order_y, self.names)
         at = [order_x.index(i) for i in summed], [order_y.index(i) for i in summed]
         product = call(self.library.function("tensordot"), left, right, at)
-        return self.turned(product, [i for i in order_x + order_y if i not in summed], list(range(len(step.out.shape))))
+        return self.transposed(
+            product, [i for i in order_x + order_y if i not in summed], list(range(len(step.out.shape)))
+        )
 
     def einsum(self, step: Compute, x: Access, y: Access) -> Any:
-        """Any sum of products, by a letter for each axis."""
         axes, letters = step.axes, "ijklmnopqrst"
         orders = [in_memory(a, [i for i in range(len(axes)) if a.depends_on(i, axes)], axes) for a in (x, y)]
         of_x, of_y, out = ("".join([letters[i] for i in which]) for which in (*orders, range(len(step.out.shape))))
         left, right = (view(a, axes, order, self.names) for a, order in zip((x, y), orders, strict=True))
         return call(self.library.function("einsum"), f"{of_x},{of_y}->{out}", left, right)
 
-    def turned(self, array: Any, made: list[int], out: list[int]) -> Any:
-        """An array that was made over some axes with these in the order of the result."""
-        return array if made == out else self.library.method(array, "transpose", *[made.index(i) for i in out])
+    def transposed(self, array: Any, axes: list[int], out: list[int]) -> Any:
+        return array if axes == out else self.library.method(array, "transpose", *[axes.index(i) for i in out])
 
 
-def _into(made: Any, memory: str) -> Any:
-    """The same, left in given memory; None if NumPy has no way to."""
-    if memory and isinstance(made, ast.BinOp) and isinstance(made.op, ast.MatMult):
-        return call("np.matmul", made.left, made.right, out=path(memory))
-    takes = isinstance(made, ast.Call) and getattr(made.func, "attr", "") in ("sum", "max", "min", "einsum")
-    if memory and takes:
-        return ast.Call(made.func, made.args, [*made.keywords, ast.keyword("out", path(memory))])
+def _into(result: Any, memory: str) -> Any:
+    """Let NumPy store a result in `memory`; return None if it cannot."""
+    if memory and isinstance(result, ast.BinOp) and isinstance(result.op, ast.MatMult):
+        return call("np.matmul", result.left, result.right, out=path(memory))
+    has_out = isinstance(result, ast.Call) and getattr(result.func, "attr", "") in ("sum", "max", "min", "einsum")
+    if memory and has_out:
+        return ast.Call(result.func, result.args, [*result.keywords, ast.keyword("out", path(memory))])
     return None
 
 
 def _end_to_end(step: Assemble) -> bool:
-    """Whether the parts lie one behind another, whole, and fill the array."""
+    """Return True if the parts are laid end to end and fill the array."""
     at = 0
     for access, part in step.parts:
         own = access.strides[int(part.batched) :]

@@ -1,8 +1,7 @@
-"""What libraries of arrays call the rows of the operation table: one table of common names, and what each spells
-otherwise.
+"""Spells the rows of the operation table in array libraries: a table of common names, and exceptions for each library.
 
-A row that is in neither table is written by its own rule; one that is a series is a function of arrays. One whose rule
-computes floats alone, as a user's may, is called on each element, which only NumPy can.
+A row in neither is expanded by its own rule; one with a series becomes a function of arrays. A rule that computes with
+floats alone, as a user's may, is called on each element, which only NumPy can do.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ NAMES = {
         "minimum", "where", "floor", "round", "remainder", "hypot", "sin", "cos", "tan", "sinh", "cosh")},
     **{name: f"arc{name[1:]}" for name in ("asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh")},
 }  # fmt: skip
-FORMS = {  # of rows that are no function, and of the greatest and the least where a mask z says; x and y are operands
+FORMS = {  # of rows that are not functions, and of masked maxima and minima; x, y and z are operands
     "square": "x ** 2",
     "reciprocal": "1 / x",
     "relu": "np.maximum(x, 0)",
@@ -39,51 +38,48 @@ FORMS = {  # of rows that are no function, and of the greatest and the least whe
 
 
 def _root(x: Expr) -> Expr:
-    """x**0.5 by a square root, whose own values at -0.0 and -inf are others."""
+    """Return x**0.5 as a square root, which has other values at -0.0 and -inf."""
     return ("where", ("eq", x, ("const", -inf)), ("const", inf), ("sqrt", ("add", x, ("const", 0.0))))
 
 
 def _with_derivatives(expr: Expr) -> Expr:
-    """What has the derivatives that are said: from products with 0 that only they see."""
-    made: Expr = ("stop_gradient", expr[1])
+    """Write ``x`` with given derivatives: add products with 0 that only differentiation sees."""
+    result: Expr = ("stop_gradient", expr[1])
     for x, slope in zip(expr[2::2], expr[3::2], strict=True):
-        made = ("add", made, ("mul", ("stop_gradient", slope), ("sub", x, ("stop_gradient", x))))
-    return made
+        result = ("add", result, ("mul", ("stop_gradient", slope), ("sub", x, ("stop_gradient", x))))
+    return result
 
 
 @dataclass(frozen=True)
 class Library:
-    """How a library is written: where nothing is said, as NumPy is."""
+    """How a library spells operations; the defaults are NumPy's."""
 
-    name: str  # what the text calls it
-    header: str  # what imports it
-    forms: dict[str, str] = field(default_factory=dict)  # that it has otherwise, in the manner of FORMS
-    spellings: dict[str, str] = field(default_factory=dict)  # of NumPy's other functions and methods
-    array: str = "np.array(x)"  # of constants, y being the kind of its numbers
+    name: str
+    header: str  # its imports
+    forms: dict[str, str] = field(default_factory=dict)  # exceptions to FORMS
+    spellings: dict[str, str] = field(default_factory=dict)  # its names for NumPy's functions and methods
+    array: str = "np.array(x)"  # a constant array of dtype y
     triangle: str = "np.tri(x, dtype=bool)"
     number: str = "x"  # a number where a function takes only arrays
-    guarded: str = ""  # a choice of x as to y or z that is seldom for y; if empty, z
-    turned: str = "x"  # a transposed matrix at the left of another
+    guarded: str = ""  # a choice of y, rarely, or z; if empty, always z
+    turned: str = "x"  # a transposed matrix as a left factor
     usage: str = ""
-    arrays_change: bool = True  # whether what is added to places of an array is left in it; else it gives another
-    loops: bool = False  # whether it has loops, which fill arrays row by row or, where arrays do not change, are a scan
-    by_element: bool = False  # whether what computes floats one by one can be called on each element
+    arrays_change: bool = True  # whether arrays are mutable
+    loops: bool = False  # whether it has loops, as a for loop or, for immutable arrays, as a scan
+    by_element: bool = False  # whether Python functions of floats can be called on each element
 
     def function(self, name: str) -> Any:
-        """The path of a function that NumPy calls so."""
         return path(f"{self.name}.{self.spellings.get(name, name)}")
 
     def method(self, of: Any, name: str, *operands: Any, **named: Any) -> Any:
-        """A call of a method that NumPy calls so."""
         return method(of, self.spellings.get(name, name), *operands, **named)
 
     def product(self, left: Any, right: Any, by_matrix: bool) -> Any:
-        """A matrix times another, or times a vector."""
         is_turned = by_matrix and isinstance(left, ast.Attribute)
         return infix(self.filled(self.turned, left) if is_turned else left, "@", right)
 
     def literal(self, c: float) -> Any:
-        """A number; a whole one without a point."""
+        """Write a number; an integer without a point."""
         if c != c:
             return self.function("nan")
         if abs(c) == inf:
@@ -91,20 +87,18 @@ class Library:
         return node(int(c) if c == int(c) and abs(c) < 1e6 and str(c) != "-0.0" else c)
 
     def spells(self, name: str) -> bool:
-        """Whether it has a way to write a row."""
         return name != "by rule" and bool(self.form(name) or name in NAMES or BY_NAME[name].infix)
 
     def form(self, name: str) -> str:
-        """The form of a row; empty if it has none."""
         return self.forms.get(name, FORMS.get(name, ""))
 
     def filled(self, form: str, *operands: Any) -> Any:
-        """A form with its operands x, y and z, in this library."""
         return fill(template(form), {"np": path(self.name), **dict(zip("xyz", operands, strict=False))})
 
     def expanded(self, expr: Expr, nonnegative: Callable[[int], bool] = lambda operand: False) -> Expr:
-        """The expression by the rows that it has, and those that are called element by element; `nonnegative` says of
-        an operand whether it can only be 0, positive or nan.
+        """Expand the rows of an expression that the library lacks, as far as their rules allow.
+
+        `nonnegative` returns True for operands that can only be 0, positive or nan.
         """
         name = expr[0]
         if name in LEAVES:
@@ -123,9 +117,9 @@ class Library:
         return (name, *[self.expanded(branch, nonnegative) for branch in expr[1:]])
 
     def spelled(self, name: str, operands: list[Any]) -> Any:
-        """A row or a comparison of operands; None if there is no way to write it."""
+        """Write an operation or a comparison; None if it cannot be written."""
         if name in COMPARISONS:
-            first = self.as_array(operands[0]) if _is_number(operands[1]) else operands[0]  # not a bool of two numbers
+            first = self.as_array(operands[0]) if _is_number(operands[1]) else operands[0]  # an array, not a bool
             return infix(first, name, operands[1])
         if name in ("maximum", "minimum") and _is_number(operands[0]):
             operands = operands[::-1]
@@ -145,7 +139,6 @@ class Library:
         return None
 
     def as_array(self, x: Any) -> Any:
-        """An operand of a function that takes only arrays."""
         return self.filled(self.number, x) if _is_number(x) else x
 
 
@@ -154,7 +147,8 @@ def _is_number(x: Any) -> bool:
 
 
 def by_element(name: str, operand: int | None = None) -> Any:
-    """A row, or its partial derivative with respect to an operand, of arrays: by its series, or called on each element.
+    """Return a row, or its partial derivative with respect to an operand, as a function of arrays: by its series, or
+    called on each element.
 
     >>> by_element("polygamma")(0.0, np.array([1.0, 2.0])).round(4).tolist()
     [-0.5772, 0.4228]
@@ -162,21 +156,21 @@ def by_element(name: str, operand: int | None = None) -> Any:
     row = BY_NAME[name]
 
     def partial(*xs: float) -> float:
-        slopes = row.partials(*xs)
-        return float(slopes[operand or 0] if isinstance(slopes, (tuple, list)) else slopes)
+        partials = row.partials(*xs)
+        return float(partials[operand or 0] if isinstance(partials, (tuple, list)) else partials)
 
     each = np.vectorize(row.value if operand is None else partial, otypes=[float])
     return each if row.series is None or operand is not None else by_series(name, np, _chosen, each)
 
 
 def by_series(name: str, xp: Any, choose: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """A row that has a series, of arrays of a library.
+    """Return a row that has a series as a function of a library's arrays.
 
     Args:
         name: of the row.
-        xp: the library, in which names are as in NumPy.
-        choose: what `choose` means in a rule.
-        otherwise: the same of an order that is an array, of which there is no series.
+        xp: the library, with NumPy's names.
+        choose: the meaning of `choose` in a rule.
+        otherwise: the function for orders that are arrays, as the series needs a number.
     """
     series: Any = None
 
@@ -193,7 +187,6 @@ def by_series(name: str, xp: Any, choose: Callable[..., Any], otherwise: Callabl
 
 
 def _meanings(xp: Any, choose: Callable[..., Any]) -> dict[str, Any]:
-    """What the names in a rule mean over arrays of a library."""
     own = {"div": xp.divide, "pow": xp.power, **{name: getattr(xp, spelling) for name, spelling in NAMES.items()}}
 
     def of_row(row: Op) -> Any:
@@ -204,14 +197,14 @@ def _meanings(xp: Any, choose: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
-    """`choose` of arrays: what no element asks for is not computed."""
+    """Choose elementwise, without computing a branch that no element needs."""
     if np.all(condition):
         return x()
     return np.where(condition, x(), y()) if np.any(condition) else y()
 
 
 def guarded(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
-    """A choice that is seldom for `careful()`."""
+    """Choose elementwise between `careful()`, which is rarely needed, and `plain`."""
     return np.where(condition, careful(), plain) if np.any(condition) else plain
 
 

@@ -1,6 +1,6 @@
-"""Python's own syntax trees in few words, printed with the parentheses that they need and no others.
+"""Builds and prints Python syntax trees, with the parentheses that they need and no others.
 
-Nothing that was printed is read again: whoever asks what an expression is asks for the type of its node.
+Printed text is never parsed again: callers inspect the types of nodes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "**": ast.Pow(), "@": ast.MatMult(),
     "lt": ast.Lt(), "le": ast.LtE(), "gt": ast.Gt(), "ge": ast.GtE(), "eq": ast.Eq(), "ne": ast.NotEq(),
 }  # fmt: skip
-COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 7)  # how closely a tree holds together; a sign less than a power
-HOLDS: dict[type, tuple[str, int, int, int]] = {  # an operator's own text and closeness, and what its operands need
+COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 7)  # precedences
+HOLDS: dict[type, tuple[str, int, int, int]] = {  # an operator's text and precedence, and those its operands need
     ast.Add: (" + ", SUM, SUM, PRODUCT), ast.Sub: (" - ", SUM, SUM, PRODUCT),
     ast.Mult: (" * ", PRODUCT, PRODUCT, SIGN), ast.Div: (" / ", PRODUCT, PRODUCT, SIGN),
     ast.MatMult: (" @ ", PRODUCT, PRODUCT, SIGN), ast.Pow: (" ** ", POWER, ATOM, POWER),
@@ -28,7 +28,7 @@ HOLDS: dict[type, tuple[str, int, int, int]] = {  # an operator's own text and c
 
 
 def written(x: Any, needed: int = 0) -> str:
-    """A tree as `ast.unparse` prints it, in a fraction of the time: of the trees that are made here.
+    """Print a tree like `ast.unparse`, but several times faster, for the trees that are built here.
 
     >>> written(infix(negative(infix(path("x"), "+", 1)), "**", -2))
     '(-(x + 1)) ** (-2)'
@@ -50,18 +50,18 @@ def written(x: Any, needed: int = 0) -> str:
     if kind is ast.List:
         return f"[{', '.join(map(written, x.elts))}]"
     if kind is ast.UnaryOp:
-        made, own = f"-{written(x.operand, SIGN)}", SIGN
+        text, own = f"-{written(x.operand, SIGN)}", SIGN
     elif kind is ast.BinOp or kind is ast.Compare:
         sign, own, of_left, of_right = HOLDS[type(x.op if kind is ast.BinOp else x.ops[0])]
         right = x.right if kind is ast.BinOp else x.comparators[0]
-        made = f"{written(x.left, of_left)}{sign}{written(right, of_right)}"
+        text = f"{written(x.left, of_left)}{sign}{written(right, of_right)}"
     else:
         return ast.unparse(x)
-    return f"({made})" if own < needed else made
+    return f"({text})" if own < needed else text
 
 
 def node(x: Any) -> Any:
-    """A number, a string, None, a slice, or a tuple or list of such and of nodes, as a node.
+    """Turn a number, a string, None, a slice, or a tuple or list of these and of nodes, into a node.
 
     >>> ast.unparse(node((-2, slice(1, None), [path("np.inf"), 0.5])))
     '(-2, 1:, [np.inf, 0.5])'
@@ -77,35 +77,31 @@ def node(x: Any) -> Any:
     return ast.Constant(x)
 
 
-@cache  # nodes are put together and never changed: one can stand in many places
+@cache  # nodes are immutable by convention, so they can be shared
 def path(dotted: str) -> Any:
-    """A name, or an attribute of one: np.exp."""
     first, *attributes = dotted.split(".")
-    made: Any = ast.Name(first)
+    tree: Any = ast.Name(first)
     for attribute in attributes:
-        made = ast.Attribute(made, attribute)
-    return made
+        tree = ast.Attribute(tree, attribute)
+    return tree
 
 
 def call(function: Any, *operands: Any, **named: Any) -> ast.Call:
-    """A call of a function, which is given by its path or as a node."""
     function = path(function) if isinstance(function, str) else function
     return ast.Call(function, [node(x) for x in operands], [ast.keyword(name, node(x)) for name, x in named.items()])
 
 
 def method(of: Any, name: str, *operands: Any, **named: Any) -> ast.Call:
-    """A call of a method."""
     return call(ast.Attribute(of, name), *operands, **named)
 
 
 def item(of: Any, *places: Any) -> ast.Subscript:
-    """Items of an array: `of[places]`."""
     return ast.Subscript(of, node(places if len(places) > 1 else places[0]))
 
 
 def infix(left: Any, sign: str, right: Any) -> ast.expr:
-    """Two operands and what stands between them. A factor of 2 or 4, which rounds nothing, goes to the left one: it may
-    be a single number.
+    """Join two operands by an operator. An exact factor of 2 or 4 moves to the left operand, which may be a single
+    number.
 
     >>> x, y, z = map(path, "xyz")
     >>> ast.unparse(infix(x, "*", infix(y, "/", z))), ast.unparse(infix(x, "*", infix(2, "*", y)))
@@ -124,12 +120,12 @@ def _is_exact(x: Any) -> bool:
 
 
 def negative(x: Any) -> ast.expr:
-    """The same with a minus in front."""
     return ast.UnaryOp(ast.USub(), x)
 
 
 def with_point(x: Any) -> Any:
-    """A number that stands alone, or beside a bool, as a float: an array of integers cannot take up floats, and wraps.
+    """Write a number that stands alone, or beside a bool, as a float, because integer arrays wrap and cannot hold
+    floats.
 
     >>> ast.unparse(node([with_point(node(-2)), with_point(infix(2, "*", path("x")))]))
     '[-2.0, 2 * x]'
@@ -142,12 +138,11 @@ def with_point(x: Any) -> Any:
 
 @cache
 def template(text: str) -> Any:
-    """An expression of a table of ours, in which names such as x stand for operands."""
     return ast.parse(text, mode="eval").body
 
 
 def fill(form: Any, operands: dict[str, Any]) -> Any:
-    """A template with nodes in place of its names.
+    """Replace the names in a template by nodes.
 
     >>> ast.unparse(fill(template("x ** 2"), {"x": infix(path("a"), "+", path("b"))}))
     '(a + b) ** 2'

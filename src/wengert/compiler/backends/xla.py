@@ -1,7 +1,7 @@
-"""A Program as one function of JAX, which XLA compiles: for its processors, graphics processors and TPUs alike.
+"""A Program as a function of JAX, which XLA compiles for CPUs, GPUs and TPUs.
 
-What runs is the text that `source("jax")` shows, and the program's own reverse sweep in the same words: at kinks and in
-padding its derivatives are those of the engine, which JAX's are not.
+It runs the text that `source("jax")` shows, with the program's own reverse sweep: at kinks and in padding its
+derivatives are the engine's, unlike JAX's.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ LIBRARY = replace(
     guarded="jnp.where(x, y, z)",
     usage="",
 )
-SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
+SIZES = 4  # batches of 4 sizes are compiled whole; those of other sizes run in pieces, of powers of two
 
-# With compensated sums: else XLA leaves out what cancels with a number, and the rounding of a product that is added.
+# For compensated sums: else XLA cancels terms, and fuses products with additions.
 AS_WRITTEN: dict[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
 
 
 def precision(single: bool) -> AbstractContextManager[Any]:
-    """A block in which JAX's numbers are of double precision, or of single, whatever it is set to."""
+    """Return a context in which JAX computes in single or double precision, whatever its configuration."""
     return _singly() if single else jax.enable_x64(True)
 
 
 @contextmanager
 def _singly() -> Iterator[None]:
-    with jax.enable_x64(False), jax.default_matmul_precision("highest"):  # else some devices take half of the digits
+    with jax.enable_x64(False), jax.default_matmul_precision("highest"):  # the default loses digits on some devices
         yield
 
 
@@ -55,14 +55,14 @@ def traced(
     wanted: Sequence[Array] = (),
     pieces: Sequence[Sequence[Array]] | None = None,
 ) -> Callable[..., Any]:
-    """A program as a function of JAX: of the parameters' numbers, the seed and the inputs; it gives the outputs by
-    name, the derivatives with respect to the parameters, and to `wanted`.
+    """Return a program as a function of JAX: from parameters, seed and inputs to the outputs by name, the derivatives
+    with respect to the parameters, and those with respect to `wanted`.
 
     Args:
-        program: what is run.
-        back: its reverse, if there are to be derivatives.
-        wanted: the inputs by which there are to be some, too.
-        pieces: which of the parameters' arrays stand in each of several flat arrays, end to end; by default all in one.
+        program: the program.
+        back: its reverse sweep, if derivatives are needed.
+        wanted: the inputs, besides the parameters, with respect to which to differentiate.
+        pieces: the parameters' arrays in each of several flat arrays; by default one array has all.
     """
     space = {"jax": jax, "jnp": jnp, "by_element": _by_element, "laid_out": _laid_out}
     function, constants = function_of(program, back, wanted, LIBRARY, space)
@@ -70,38 +70,36 @@ def traced(
 
     def run(numbers: Sequence[Any], seed: Any, inputs: Sequence[Any]) -> tuple[dict[str, Any], list[Any], list[Any]]:
         params = [array for flat, piece in zip(numbers, pieces, strict=True) for array in cut(flat, piece)]
-        made = iter(function(seed, *inputs, *params, *map(jnp.asarray, constants)))
-        outputs = dict(zip(names, made, strict=False))
-        slopes = [_joined([*map(jnp.asarray, islice(made, len(piece)))]) for piece in pieces] if back else []
-        return outputs, slopes, [*made]
+        results = iter(function(seed, *inputs, *params, *map(jnp.asarray, constants)))
+        outputs = dict(zip(names, results, strict=False))
+        grads = [_joined([*map(jnp.asarray, islice(results, len(piece)))]) for piece in pieces] if back else []
+        return outputs, grads, [*results]
 
     return run
 
 
 def _joined(arrays: Sequence[Any]) -> Any:
-    """Arrays end to end."""
     if len(arrays) == 1:
         return arrays[0].reshape(-1)
     concatenated, at = jnp.zeros(sum(array.size for array in arrays)), 0
-    for array in arrays:  # which takes less time than to concatenate them
+    for array in arrays:  # faster than jnp.concatenate
         concatenated = jax.lax.dynamic_update_slice(concatenated, array.reshape(-1), (at,))
         at += array.size
     return concatenated
 
 
 class XLAKernel(Kernel):
-    """A program that runs by XLA, in double precision whatever JAX is set to, on the device that JAX would choose
-    (see `jax.default_device`).
+    """Runs a program by XLA on JAX's default device, in a precision of its own, whatever JAX's configuration.
 
     Args:
         program: see `Kernel`.
-        back: see there.
-        wanted: see there.
+        back: see `Kernel`.
+        wanted: see `Kernel`.
         single: whether it computes in single precision.
     """
 
     name = "xla"
-    is_cut = False  # it compiles anew for each size
+    is_cut = False  # strips of other sizes would be compiled anew
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = (), single: bool = False) -> None:
         super().__init__(program, back, wanted)
@@ -109,17 +107,15 @@ class XLAKernel(Kernel):
         if single:
             self.agree: float = 1e-4
             self.nudge: float = 1e-6
-            self.floor: float = 1e-6  # as the logarithm of 1 + 1e-9 is 0
-        self._compiled: dict[bool, Callable[..., Any]] = {}  # by whether there are derivatives
+            self.floor: float = 1e-6  # log(1 + 1e-9) is 0
+        self._compiled: dict[bool, Callable[..., Any]] = {}  # without and with derivatives
         self._sizes: set[int] = set()
         self._batched: list[int] = [n for n, array in enumerate(self.inputs) if array.batched]
 
     def forward(self, arrays: Sequence[Any], buffers: Buffers) -> dict[str, Any]:
-        """The outputs by name."""
         return self._run(False, arrays, 1.0, buffers)[0]
 
     def forward_backward(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
-        """The outputs by name, and the derivatives with respect to the wanted inputs."""
         outputs, grads, by_inputs = self._run(True, arrays, seed, buffers)
         buffers.grads[...] = grads[0]
         return outputs, by_inputs
@@ -127,10 +123,10 @@ class XLAKernel(Kernel):
     def _run(
         self, both: bool, arrays: Sequence[Any], seed: Any, buffers: Buffers
     ) -> tuple[dict[str, Any], Any, list[Any]]:
-        """The outputs, and the derivatives with respect to the parameters and to the wanted inputs.
+        """Return the outputs, and the derivatives with respect to the parameters and to the wanted inputs.
 
-        XLA compiles anew for each size of a batch. Where there are many, as of examples that take one of several ways,
-        a batch is cut into pieces of a few sizes.
+        XLA compiles for each batch size. If there are many sizes, as when examples take different branches, a batch is
+        cut into pieces of a few sizes.
         """
         if both not in self._compiled:
             back, wanted = (self.backward, self.wanted) if both else (None, ())
@@ -143,12 +139,11 @@ class XLAKernel(Kernel):
             ]
             run = self._compiled[both]
             pieces = [run([buffers.params], np.asarray(seed, float), piece) for piece in self._pieces(given)]
-        outputs, slopes, by_inputs = pieces[0] if len(pieces) == 1 else self._concatenated(pieces)
-        made = {name: np.array(x, float) for name, x in outputs.items()}
-        return made, slopes, [np.asarray(x, float) for x in by_inputs]
+        outputs, grads, by_inputs = pieces[0] if len(pieces) == 1 else self._concatenated(pieces)
+        results = {name: np.array(x, float) for name, x in outputs.items()}
+        return results, grads, [np.asarray(x, float) for x in by_inputs]
 
     def _pieces(self, given: list[Any]) -> list[list[Any]]:
-        """The inputs, those of a batch of an unusual size in pieces."""
         count = len(given[self._batched[0]]) if self._batched else 1
         if len(self._sizes) < SIZES or not self.program.outputs["out"].batched:
             self._sizes.add(count)
@@ -162,9 +157,8 @@ class XLAKernel(Kernel):
         return cuts
 
     def _concatenated(self, pieces: list[Any]) -> tuple[dict[str, Any], Any, list[Any]]:
-        """What pieces of a batch came to, as one: the examples one behind the other, and derivatives added."""
-        outputs, slopes, by_inputs = zip(*pieces, strict=True)
-        made = {
+        outputs, grads, by_inputs = zip(*pieces, strict=True)
+        joined = {
             name: np.concatenate([part[name] for part in outputs]) if array.batched else outputs[0][name]
             for name, array in self.program.outputs.items()
         }
@@ -172,18 +166,16 @@ class XLAKernel(Kernel):
             np.concatenate(parts) if array.batched else sum(map(np.asarray, parts))
             for array, parts in zip(self.wanted, zip(*by_inputs, strict=True), strict=True)
         ]
-        return made, [sum(map(np.asarray, some)) for some in zip(*slopes, strict=True)], wanted
+        return joined, [sum(map(np.asarray, some)) for some in zip(*grads, strict=True)], wanted
 
 
 def _laid_out(x: Any) -> Any:
-    """A transposed matrix, as it is; on processors it is copied, for there XLA takes up to twice the time for a product
-    with one whose rows lie across the memory, such as the derivative with respect to a layer's weights.
-    """
+    """Materialize a transposed matrix on CPUs, where XLA takes up to twice the time to multiply by one."""
     return cast(Any, jax.lax).platform_dependent(x, cpu=jax.lax.optimization_barrier, default=lambda x: x)
 
 
 def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
-    """A row by its series, or one that computes single floats (or a partial derivative of it), by a call of Python."""
+    """Return a row as its series or, for single floats and partial derivatives, as a call of Python."""
     function, shaped = by_element(name, operand), cast(Any, jax.ShapeDtypeStruct)
 
     def called(*xs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Machine code for programs: one lowering to loops, printed for LLVM and as C."""
+"""Machine code for programs: one lowering to loops, printed as LLVM IR and as C."""
 
 from wengert.compiler.backends.native.c import source
 

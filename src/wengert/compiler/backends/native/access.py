@@ -1,4 +1,4 @@
-"""How the numbers of arrays are read and written: where they lie, in which lanes, and what is in a register already."""
+"""Reads and writes cells of arrays: addresses, lanes, and values that are still in registers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Cells", "Location", "Point", "points_of"]
 
 
 class Location(NamedTuple):
-    """Where an array lies: ``memory[base + pitch * example + step * cell]``, the example being the first of a block."""
+    """The memory of an array: ``memory[base + pitch * example + step * cell]``, for the first example of a block."""
 
     memory: Memory
     base: int
@@ -22,21 +22,19 @@ class Location(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Where in a step's axes a number is computed, or one for each lane from there on."""
+    """A point in a step's axes, or one for each lane from there on."""
 
     places: dict[int, Place]
     block: Place | None = None  # the first example
-    lane: int = -1  # the axis that the lanes lie along
+    lane: int = -1  # the vectorized axis
     lanes: int = 1
 
     def shifted(self, by: int) -> Point:
-        """That of one lane alone."""
         moved = affine(by, [(self.places[self.lane], 1)])
         return Point({**self.places, self.lane: moved}, self.block)
 
 
 def points_of(places: dict[int, list[Place]], block: Place | None, lane: int, lanes: int) -> list[Point]:
-    """The points of a tile."""
     return [Point(dict(zip(places, chosen, strict=True)), block, lane, lanes) for chosen in product(*places.values())]
 
 
@@ -50,9 +48,9 @@ class Cells:
 
     Args:
         to: the printer.
-        storage: by the id of an array where it lies.
-        rows: by the id of an array of integers, or of a batched input, where its rows lie as they were given.
-        seed: the array that is the number `seed`, unless there is storage for it.
+        storage: the location of each array, by its id.
+        rows: the location of each array of integers or batched input as the caller passed it, by its id.
+        seed: the array that the argument `seed` holds, unless it is in `storage`.
     """
 
     def __init__(
@@ -63,25 +61,24 @@ class Cells:
         self.storage = storage
         self.rows = rows
         self.seed = seed
-        self.registers: dict[int, dict[int, dict[int, Register]]] = {}  # by array, by lanes, and by cell
+        self.registers: dict[int, dict[int, dict[int, Register]]] = {}  # by array, lanes and cell
         self.block: Place | None = None
-        self.iteration: Place = at(0)  # of the loop that is written
-        self.rows_of: dict[int, Slice] = {}  # by the id of an array of an iteration: the row of another that it is
+        self.iteration: Place = at(0)
+        self.rows_of: dict[int, Slice] = {}  # by the id of an array of an iteration: its row of a loop's output
         self.unrolled: bool = False
 
     def at_block(self, block: Place | None) -> None:
-        """Go on at a block of examples, or outside of any."""
         self.block = block
 
     def at_iteration(self, iteration: Place, registers: dict[int, dict[int, dict[int, Register]]]) -> None:
-        """Go on at an iteration of a loop, or behind the loop, with these values in registers."""
+        """Continue in an iteration of a loop, or after the loop, with these values in registers."""
         self.iteration = iteration
         self.registers = {
-            array: {lanes: dict(cells) for lanes, cells in held.items()} for array, held in registers.items()
+            array: {lanes: dict(cells) for lanes, cells in cells_held.items()}
+            for array, cells_held in registers.items()
         }
 
     def unroll(self, points: int) -> None:
-        """Go on with a step of so many points: written out one by one if they are few."""
         self.unrolled = points <= self.to.unrolled
 
     # -- loops --------------------------------------------------------------------------------------------------------
@@ -89,7 +86,6 @@ class Cells:
     def loop(
         self, low: int, high: int, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
     ) -> list[Register]:
-        """A loop, or its iterations written out."""
         if not self.unrolled:
             return list(self.to.loop(low, high, step, body, carried, lanes))
         values = list(carried)
@@ -102,7 +98,7 @@ class Cells:
         body: Callable[[dict[int, list[Place]], int], None],
         places: dict[int, list[Place]] | None = None, lanes: int = 1,
     ) -> None:  # fmt: skip
-        """Loops over some axes: one of them in vectors, and ever smaller ones at its end; some in tiles."""
+        """Write loops over some axes: `lane` in vectors, narrower ones for its remainder, and some axes in tiles."""
         places = places or {}
         if not left:
             body(places, lanes)
@@ -126,18 +122,17 @@ class Cells:
     # -- cells ---------------------------------------------------------------------------------------------------------
 
     def seen(self, array: Array) -> Slice | None:
-        """Of which other array it is a part that moves on from iteration to iteration."""
+        """Return the slice of another array that an array of an iteration is, if any."""
         return array.slice or self.rows_of.get(id(array))
 
     def tag(self, array: Array) -> int:
-        """The id of the array in whose memory it lies."""
         seen = self.seen(array)
         return id(array if seen is None else seen.array)
 
     def place(
         self, array: Array, cell: Place, block: Place | None, lanes: int, read: bool = True
     ) -> tuple[Memory, Place]:
-        """Where a cell of an array lies, which is then read, or else written."""
+        """Return the memory and the place of a cell, and note whether it is read."""
         seen = self.seen(array)
         if seen is not None:
             array, cell = seen.array, affine(seen.base, [(cell, 1), (self.iteration, seen.step)])
@@ -150,13 +145,13 @@ class Cells:
         return memory, affine(base, [(cell, step)]) if cell[1] else at(base + step * cell[0])
 
     def held(self, array: Array, cell: int, lanes: int) -> Register | None:
-        """What is in a register already of a cell, and those that follow it."""
+        """Return the value of a cell, or of `lanes` cells from there on, if it is in a register."""
         by_lanes = self.registers.get(id(array))
         cells = by_lanes and by_lanes.get(lanes)
         return cells.get(cell) if cells else None
 
     def fetch(self, array: Array, cell: Place, block: Place | None, lanes: int = 1) -> Register:
-        """A cell of an array, and those that follow it; of a batched one that of each example of the block."""
+        """Read a cell of an array in all lanes: consecutive cells or, if it is batched, consecutive examples."""
         if array is self.seed and id(array) not in self.storage:
             return self.to.seed
         if not cell[1]:
@@ -164,11 +159,11 @@ class Cells:
             if found is not None:
                 return found
         memory, place = self.place(array, cell, block, lanes)
-        made = self.to.load(memory, place, self.width if array.batched else lanes)
-        return self.to.as_float(made) if memory.kind == "i" else made
+        value = self.to.load(memory, place, self.width if array.batched else lanes)
+        return self.to.as_float(value) if memory.kind == "i" else value
 
     def store(self, array: Array, cell: Place, value: Register, block: Place | None, lanes: int = 1) -> None:
-        """Put a value into a cell, or its lanes into those that follow."""
+        """Store a value in a cell, or its lanes in consecutive cells."""
         if not cell[1]:
             value = self.to.shared(value)
             self.registers.setdefault(id(array), {}).setdefault(lanes, {})[cell[0]] = value
@@ -177,7 +172,7 @@ class Cells:
         self.to.store(memory, place, value if value.lanes == lanes else self.to.spread(value, lanes), self.tag(array))
 
     def cell(self, access: Access, axes: Sequence[int], point: Point) -> Place:
-        """The cell that an access names at a point, without what its index adds."""
+        """Return the cell that an access reads at a point, without its index's part."""
         plain = [i for i in range(len(axes)) if axes[i] != BATCH]
         table = access.table
         if table is None:
@@ -188,7 +183,7 @@ class Cells:
         return self.to.offset(self.to.load(self.to.constant(table), where))
 
     def read(self, access: Access, axes: Sequence[int], point: Point) -> Register:
-        """What an access gives at a point: one number for all lanes where they do not differ."""
+        """Read an operand at a point, as one number if it is the same in all lanes."""
         lanes, index = 1, access.index
         if point.lane >= 0 and access.depends_on(point.lane, axes):
             if access.table is not None or access.strides[point.lane] != 1 or (index and index.strides[point.lane]):
@@ -206,7 +201,7 @@ class Cells:
         return self.to.packed(values)
 
     def moved(self, cell: Place, access: Access, axes: Sequence[int], point: Point, lane: int) -> Place:
-        """A cell with what the index adds for the example in a lane."""
+        """Return a cell plus the index's part for the example in a lane."""
         index = access.index
         assert index is not None
         array, seen = index.array, index.array.slice
@@ -222,7 +217,6 @@ class Cells:
         return affine(0, [(cell, 1), (self.to.offset(chosen), index.step)])
 
     def mask(self, values: Any, axes: Sequence[int], point: Point) -> Register | bool:
-        """What a mask says at a point."""
         plain = [i for i in range(len(axes)) if axes[i] != BATCH]
         places = [point.places[i] for i in plain[: values.ndim]]
         along = plain.index(point.lane) if point.lane in plain[: values.ndim] else -1
@@ -238,17 +232,16 @@ class Cells:
             return self.to.load(memory, affine(0, list(zip(moved, steps, strict=True))), lanes)
 
         if along >= 0 and steps[along] != 1:
-            held = self.to.packed([number(k, 1) for k in range(point.lanes)])
+            values_read = self.to.packed([number(k, 1) for k in range(point.lanes)])
         else:
-            held = number(0, point.lanes if along >= 0 else 1)
-        return self.to.compare("ne", held, self.to.number(0.0))
+            values_read = number(0, point.lanes if along >= 0 else 1)
+        return self.to.compare("ne", values_read, self.to.number(0.0))
 
-    def spill(self, out: Array, axes: Sequence[int], point: Point, value: Register) -> None:
-        """Leave a value in its cell of the result."""
-        kept = len(out.shape)
+    def spill(self, out: Array, point: Point, value: Register) -> None:
+        rank = len(out.shape)
         access = Access(out, 0, out.strides)
-        places = {i: place for i, place in point.places.items() if i < kept}
-        if point.lane < 0 or point.lane >= kept or out.strides[point.lane] == 1:
+        places = {i: place for i, place in point.places.items() if i < rank}
+        if point.lane < 0 or point.lane >= rank or out.strides[point.lane] == 1:
             self.store(out, self.cell(access, out.shape, Point(places)), value, self.block, point.lanes)
             return
         value = self.to.spread(value, point.lanes)
@@ -256,9 +249,7 @@ class Cells:
             self.store(out, self.cell(access, out.shape, point.shifted(k)), self.to.lane(value, k), self.block)
 
     def forget(self, out: Array, single: bool = True) -> None:
-        """An array changes: the vectors of its cells in registers hold no longer, and unless it is known where, no
-        single one does.
-        """
-        held = self.registers.pop(id(out), {})
-        if not single and 1 in held:
-            self.registers[id(out)] = {1: held[1]}
+        """Drop the cells of a changed array from registers; with ``single=False`` keep single numbers."""
+        cells_held = self.registers.pop(id(out), {})
+        if not single and 1 in cells_held:
+            self.registers[id(out)] = {1: cells_held[1]}

@@ -1,4 +1,4 @@
-"""A program and its reverse made into machine code, here or in an earlier process, which left it on disk."""
+"""Compiles a program and its reverse, or loads their object code from disk."""
 
 from __future__ import annotations
 
@@ -15,39 +15,37 @@ from wengert.compiler.ir import Array, Program
 
 __all__ = ["Built", "build"]
 
-HEADER = struct.Struct("<qqq")  # what `Lowered` says
+HEADER = struct.Struct("<qqq")  # the fields of `Lowered` except for the text
 
 
 class Built(NamedTuple):
-    """What runs, and the scratch that it takes."""
-
     lowered: Lowered
     loaded: Loaded
 
 
 def build(program: Program, back: Program, wanted: Sequence[Array]) -> Built:
-    """A program as machine code.
+    """Compile a program.
 
     Raises:
-        Unsupported: it has an operation that only Python can do.
+        Unsupported: it has an operation that only Python can compute.
     """
     lowered, code = object_code(program, back, wanted)
     return Built(lowered, linked(code))
 
 
 def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, bytes]:
-    """What a program is as object code, from the disk if it is there."""
+    """Return the object code of a program, from disk if it is there."""
     name = ""
-    with no_fork:  # LLVM is asked what it runs on, and Python's `tempfile` has a lock
+    with no_fork:  # this calls LLVM, and Python's `tempfile`, which has a lock
         width = native_width()
         if cache.cache_folder() is not None:
             name = cache.digest(pickle.dumps((program, back, wanted)), description().encode())
-            kept = cache.load(name)
-            if kept is not None and len(kept) > HEADER.size:
-                return Lowered("", *HEADER.unpack_from(kept)), kept[HEADER.size :]
-    made = module(program, back, wanted, width)
+            cached = cache.load(name)
+            if cached is not None and len(cached) > HEADER.size:
+                return Lowered("", *HEADER.unpack_from(cached)), cached[HEADER.size :]
+    lowered = module(program, back, wanted, width)
     with no_fork:
-        code = compiled(made.text)
+        code = compiled(lowered.text)
         if name:
-            cache.save(name, HEADER.pack(made.fixed, made.each, made.width) + code)
-    return made._replace(text=""), code
+            cache.save(name, HEADER.pack(lowered.fixed, lowered.each, lowered.width) + code)
+    return lowered._replace(text=""), code

@@ -1,4 +1,4 @@
-"""C99: a printer of the lowering, and a program as a function that stands alone."""
+"""C99: a printer of the lowering, and programs as functions that stand alone."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from wengert.errors import ArgumentError
 
 __all__ = ["C", "source"]
 
-ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, EITHER, CHOICE = range(9, 1, -1)  # which binds the tightest
+ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, EITHER, CHOICE = range(9, 1, -1)  # precedences
 SIGNS = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-INLINE = 60  # an expression up to this length stands where it is used
+INLINE = 60  # the longest expression without a name
 TYPES = {"f": "double", "b": "int", "i": "int64_t"}
 LETTERS = "ijklmpqrstuv"
 TAKEN = """auto break case char const continue default do double else enum extern float for goto if inline int long
@@ -33,11 +33,11 @@ getenv ilogb isfinite isinf isnan isnormal labs ldexp ldiv lgamma llabs lldiv ll
 mblen mbstowcs mbtowc modf nan nearbyint nextafter nexttoward qsort rand realloc remainder remquo rint round scalbln
 scalbn signbit sqrt srand strtod strtof strtol strtold strtoll strtoul strtoull system tgamma trunc wcstombs wctomb
 NULL"""
-# keywords, our own names, and what <math.h> and <stdlib.h> declare besides C_FUNCTIONS
+# (keywords, names of the generated code, and what <math.h> and <stdlib.h> declare besides C_FUNCTIONS)
 
 
 class C(Emitter):
-    """C99, one number at a time: what the compiler makes vectors of is left to it."""
+    """Prints C99, one number at a time: vectorizing is left to the C compiler."""
 
     unrolled: int = 1
     registers: int = 1
@@ -46,27 +46,26 @@ class C(Emitter):
         super().__init__(1)
         self.examples: str = "n"
         self.seed: Register = Register("seed")
-        self.level: dict[str, int] = {}  # of the texts that are no atoms: what binds in them
+        self.level: dict[str, int] = {}  # the precedence of each compound expression
         self.functions: list[None] = []
-        self.helpers: dict[str, list[Any]] = {}  # the lines of functions that stand in front
+        self.helpers: dict[str, list[Any]] = {}  # the lines of outlined functions
         self.constants: dict[bytes, tuple[str, str]] = {}
 
     @property
     def size(self) -> int:
-        """None: one function takes everything."""
+        """0, so that one function takes everything."""
         return 0
 
     def text(self, x: Register, needed: int) -> str:
-        """A value where what stands beside it binds so tightly."""
+        """Return the text of a value, in parentheses if its precedence is below `needed`."""
         return x.text if self.level.get(x.text, ATOM) >= needed else f"({x.text})"
 
-    def made(self, text: str, level: int, kind: str = "f") -> Register:
-        """An expression; a long one gets a name."""
+    def expression(self, text: str, level: int, kind: str = "f") -> Register:
+        """Return an expression as a value; a long one gets a name."""
         self.level[text] = level
         return Register(text, kind) if len(text) <= INLINE else self.named(text, kind)
 
     def named(self, text: str, kind: str = "f", again: bool = False) -> Register:
-        """A name for an expression, which is computed here."""
         found = None if again else self.known(text)
         if found is None:
             found = Register(self.fresh("t"), kind)
@@ -86,51 +85,50 @@ class C(Emitter):
 
     def arithmetic(self, sign: str, a: Register, b: Register) -> Register:
         written, level = SIGNS[sign]
-        if sign == "add" and a.text == "0.0":  # where a sum begins
+        if sign == "add" and a.text == "0.0":  # the start of a sum
             return b
-        return self.made(f"{self.text(a, level)} {written} {self.text(b, level + 1)}", level)
+        return self.expression(f"{self.text(a, level)} {written} {self.text(b, level + 1)}", level)
 
     def fma(self, a: Register, b: Register, c: Register) -> Register:
         return self.arithmetic("add", c, self.arithmetic("mul", a, b))
 
     def negative(self, x: Register) -> Register:
-        return self.made(f"-{self.text(x, ATOM)}", UNARY)
+        return self.expression(f"-{self.text(x, ATOM)}", UNARY)
 
     def compare(self, how: str, a: Register, b: Register) -> Register:
         level = EQUALITY if how in ("eq", "ne") else COMPARISON
-        return self.made(f"{self.text(a, SUM)} {COMPARE[how]} {self.text(b, SUM)}", level, "b")
+        return self.expression(f"{self.text(a, SUM)} {COMPARE[how]} {self.text(b, SUM)}", level, "b")
 
     def either(self, a: Register, b: Register) -> Register:
-        return self.made(f"{self.text(a, EQUALITY)} || {self.text(b, EQUALITY)}", EITHER, "b")
+        return self.expression(f"{self.text(a, EQUALITY)} || {self.text(b, EQUALITY)}", EITHER, "b")
 
     def select(self, condition: Register, a: Register, b: Register) -> Register:
         parts = self.text(condition, EITHER), self.text(a, EITHER), self.text(b, EITHER)
-        return self.made("{} ? {} : {}".format(*parts), CHOICE, a.kind)
+        return self.expression("{} ? {} : {}".format(*parts), CHOICE, a.kind)
 
     def branch(
         self, condition: Register, then: Callable[[], Register], otherwise: Register | Callable[[], Register]
     ) -> Register:
-        made, outer = Register(self.fresh("t")), self.scopes[-1].lines
-        outer.append(f"double {made.text}{f' = {otherwise.text}' if isinstance(otherwise, Register) else ''};")
-        outer += [f"if ({condition.text}) {{", *self._side(made, then)]
+        result, outer = Register(self.fresh("t")), self.scopes[-1].lines
+        outer.append(f"double {result.text}{f' = {otherwise.text}' if isinstance(otherwise, Register) else ''};")
+        outer += [f"if ({condition.text}) {{", *self._side(result, then)]
         if not isinstance(otherwise, Register):
-            outer += ["} else {", *self._side(made, otherwise)]
+            outer += ["} else {", *self._side(result, otherwise)]
         outer.append("}")
-        return made
+        return result
 
-    def _side(self, made: Register, body: Callable[[], Register]) -> list[Any]:
-        """The lines of a block that leaves what it computes in a variable."""
+    def _side(self, result: Register, body: Callable[[], Register]) -> list[Any]:
         self.scopes.append(Scope())
         value = body()
-        return _indented([*self.scopes.pop().lines, f"{made.text} = {value.text};"])
+        return _indented([*self.scopes.pop().lines, f"{result.text} = {value.text};"])
 
     def call(self, name: str, *xs: Register) -> Register:
         return self.named(f"{name}({', '.join([x.text for x in xs])})")
 
     def outlined(self, name: str, body: Callable[[Any, Register], Register], x: Register) -> Register:
-        name = f"{name}_of"  # C's own lgamma is another
+        name = f"{name}_of"  # not to clash with C's lgamma
         if name not in self.helpers:
-            self.helpers[name] = []  # so that one that calls itself is not written again
+            self.helpers[name] = []  # set first, as it may call itself
             inner = C()
             inner.helpers = self.helpers
             value = body(inner, Register("x"))
@@ -139,13 +137,12 @@ class C(Emitter):
         return self.call(name, x)
 
     def as_float(self, x: Register) -> Register:
-        return self.made(f"(double){self.text(x, UNARY)}", UNARY)
+        return self.expression(f"(double){self.text(x, UNARY)}", UNARY)
 
     def shared(self, x: Register) -> Register:
         return x if self.level.get(x.text, ATOM) >= UNARY else self.named(x.text, x.kind)
 
     def spread(self, x: Register, lanes: int) -> Register:
-        """The same: there is one lane."""
         return x
 
     def lane(self, x: Register, lane: int) -> Register:
@@ -161,19 +158,16 @@ class C(Emitter):
         return xs[0]
 
     def checked(self, place: Place, lanes: int, extent: int) -> Place:
-        """The same: the compiler's sanitizer checks it where that is asked for."""
+        """Return the place: C compilers have sanitizers for this."""
         return place
 
     def where_real(self, first: Place, x: Register, other: Register) -> Register:
-        """The value: each lane is an example."""
         return x
 
     def row(self, first: Place, lane: int) -> Place:
-        """The example."""
         return first
 
     def item(self, memory: Memory, place: Place) -> str:
-        """An element of an array."""
         number, names = place
         terms = [
             name if times == 1 else f"{times} * {name}"
@@ -206,20 +200,18 @@ class C(Emitter):
         totals = [Register(self.fresh("s"), x.kind) for x in carried]
         outer += [f"{TYPES[x.kind]} {x.text} = {start.text};" for x, start in zip(totals, carried, strict=True)]
         self.scopes.append(Scope())
-        made = list(body((0, {name: 1}), totals))
-        for k, end in enumerate(made):  # what was carried is read before any of it changes
+        ends = list(body((0, {name: 1}), totals))
+        for k, end in enumerate(ends):  # read each carry before it is overwritten
             if any(re.search(rf"\b{x.text}\b", end.text) for x in totals[:k]):
-                made[k] = self.named(end.text, end.kind, again=True)
+                ends[k] = self.named(end.text, end.kind, again=True)
         lines = self.scopes.pop().lines
-        lines += [_set(x.text, end.text) for x, end in zip(totals, made, strict=True)]
+        lines += [_set(x.text, end.text) for x, end in zip(totals, ends, strict=True)]
         count = f"{name}++" if step == 1 else f"{name} += {step}"
         outer.append(f"for (int64_t {name} = {low}; {name} < {high}; {count}) {{")
         outer += [*_indented(lines), "}"]
         return totals
 
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
-        """A loop over the examples."""
-
         def iteration(whole: Place, _: list[Register]) -> Sequence[Register]:
             body((whole, whole, (0, {})))
             return ()
@@ -237,10 +229,10 @@ class C(Emitter):
         return Memory(self.constants[key][0], kind)
 
     def begin(self) -> None:
-        """Everything is one function."""
+        """Do nothing, as everything is one function."""
 
     def end(self) -> None:
-        """Everything is one function."""
+        """Do nothing, as everything is one function."""
 
 
 def _indented(lines: Sequence[Any]) -> list[Any]:
@@ -252,10 +244,10 @@ def _set(name: str, value: str) -> str:
 
 
 def source(kernel: Kernel, name: str, gradient: bool) -> str:
-    """A kernel's program as a C function, which needs the C library and nothing else.
+    """Return a kernel's program as a C function that needs only the C library.
 
     Raises:
-        ArgumentError: it has an operation that is computed in Python.
+        ArgumentError: an operation is computed in Python.
     """
     try:
         return _Source(kernel, name, gradient and bool(kernel.backward.gradients)).write()
@@ -264,8 +256,6 @@ def source(kernel: Kernel, name: str, gradient: bool) -> str:
 
 
 class _Source:
-    """The names and the text of one function."""
-
     def __init__(self, kernel: Kernel, name: str, gradient: bool) -> None:
         self.kernel = kernel
         self.backward = kernel.backward if gradient else None
@@ -277,21 +267,19 @@ class _Source:
         self.rows: dict[int, Location] = {}
 
     def free(self, name: str) -> str:
-        """A name like this that nothing else has."""
         name = re.sub(r"\W", "_", name, flags=re.ASCII)
-        name = made = f"x{name}" if name[:1].isdigit() or not name else name
+        name = unused = f"x{name}" if name[:1].isdigit() or not name else name
         number = 1
-        while made in self.taken or (made[:1] in "tsc" and made[1:].isdigit()):
-            made, number = f"{name}_{number}", number + 1
-        self.taken.add(made)
-        return made
+        while unused in self.taken or (unused[:1] in "tsc" and unused[1:].isdigit()):
+            unused, number = f"{name}_{number}", number + 1
+        self.taken.add(unused)
+        return unused
 
     def write(self) -> str:
-        """The text."""
         to, kernel, back = self.to, self.kernel, self.backward
         out = kernel.program.outputs["out"]
         steps = [*kernel.program.steps, *(back.steps if back is not None else ())]
-        made = {id(array) for step in steps for array in step.makes}
+        computed = {id(array) for step in steps for array in step.makes}
         parameters, notes = ["int64_t n"] if any(a.batched for a in kernel.inputs) else [], []
         for array in (*kernel.inputs, *kernel.params):
             title = self.free(array.name)
@@ -304,13 +292,13 @@ class _Source:
             self.storage[id(array)] = Location(to.constant(np.asarray(array.value)), 0)
         copies: list[Copy] = []
         for array in kernel.params if back is not None else ():
-            slope, title = back.gradients.get(array.name) if back is not None else None, self.free(f"d{array.name}")
+            grad, title = back.gradients.get(array.name) if back is not None else None, self.free(f"d{array.name}")
             parameters.append(f"double *{title}")
-            if slope is not None and id(slope) in made and id(slope) not in self.storage and not slope.batched:
-                self.storage[id(slope)] = Location(Memory(title), 0)
-                to.read.add(id(slope))
+            if grad is not None and id(grad) in computed and id(grad) not in self.storage and not grad.batched:
+                self.storage[id(grad)] = Location(Memory(title), 0)
+                to.read.add(id(grad))
             else:
-                copies.append((slope, array, Memory(title), 0))
+                copies.append((grad, array, Memory(title), 0))
         local = []
         for array in arrays_made(steps):
             if id(array) not in self.storage:
@@ -338,7 +326,6 @@ class _Source:
         return "\n".join([*header, *constants, *note, title, *[f"    {line}" for line in body], "}", ""])
 
     def memory(self, arrays: list[Array]) -> tuple[list[str], list[str]]:
-        """What gives these arrays room, and what gives it back."""
         if not arrays:
             return [], []
         fixed = sum([a.size for a in arrays if not a.batched])

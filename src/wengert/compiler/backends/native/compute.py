@@ -1,4 +1,4 @@
-"""Steps that fill an array with an expression, sums and extremes among them: how their loops are laid."""
+"""Lays out the loops of Computes, sums and extremes among them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from wengert.compiler.ir import BATCH, Compute, Expr
 
 __all__ = ["Computes"]
 
-SCATTERED = 2.0  # what it costs to bring one number into its lane; a vector costs 1
+SCATTERED = 2.0  # the cost of moving one number into its lane; a vector load costs 1
 
 
 class Computes(Cells):
-    """With these steps."""
-
     def compute(self, step: Compute) -> None:
-        """One step."""
         lengths = {i: n for i, n in enumerate(step.axes) if n != BATCH}
         expr = expanded(step.expr, lambda k: step.operands[k].array.nonnegative)
         self.unroll(prod(lengths.values()))
@@ -34,12 +31,12 @@ class Computes(Cells):
                 Reduction(self, step, expr, places, lane, lanes).write()
                 return
             for point in points_of(places, self.block, lane, lanes):
-                self.spill(step.out, step.axes, point, self.value(step, expr, point))
+                self.spill(step.out, point, self.value(step, expr, point))
 
         self.over([i for i in range(len(step.out.shape)) if i in lengths], lengths, lane, tiles, write)
 
     def written_out(self, step: Compute, expr: Expr) -> None:
-        """A step of few points, one by one: where they lie is known."""
+        """Unroll a small step, whose cells are then known."""
         axes, operands, cells = step.axes, step.operands, [access.cells(step.axes) for access in step.operands]
         cell = 0
 
@@ -56,8 +53,6 @@ class Computes(Cells):
             cell += 1
 
     def value(self, step: Compute, expr: Expr, point: Point) -> Register:
-        """What an expression comes to at a point of a step."""
-
         def leaf(part: Expr) -> Register | bool:
             if part[0] == "mask":
                 return self.mask(part[1], step.axes, point)
@@ -66,17 +61,17 @@ class Computes(Cells):
         return evaluate(self.to, expr, leaf)
 
     def plan(self, step: Compute) -> tuple[int, dict[int, int]]:
-        """The axis that lanes lie along, and how many points of others are computed at once."""
+        """Choose the vectorized axis, and how many points of other axes are computed at once."""
         out, axes = step.out, step.axes
-        kept = [i for i in range(len(out.shape)) if axes[i] != BATCH]
+        free_axes = [i for i in range(len(out.shape)) if axes[i] != BATCH]
         lane = -1 if BATCH in axes or self.unrolled else self.best_lane(step)
         if not step.reduce:
             return lane, {}
-        free = [i for i in kept if i != lane]
+        free = [i for i in free_axes if i != lane]
         if not free:
             return lane, {}
         across = (BATCH in axes and not out.batched) or lane >= len(out.shape)
-        if across:  # sums over the lanes: as many at once as there are lanes come out as a vector
+        if across:  # a sum over the lanes: as many sums as there are lanes become one vector
             last = free[-1]
             tiles = {last: self.width if self.width > 1 else self.to.registers // 2 or 1}
             others = sorted(free[:-1], key=lambda i: axes[i])
@@ -97,11 +92,11 @@ class Computes(Cells):
         }
 
     def best_lane(self, step: Compute) -> int:
-        """The axis of a step without a batch that vectors are read and written along at the least cost; -1 for none."""
-        axes, kept, width = step.axes, len(step.out.shape), self.width
+        """Return the cheapest axis to vectorize in a step without a batch; -1 for none."""
+        axes, rank, width = step.axes, len(step.out.shape), self.width
         if width == 1:
             return -1
-        summed = prod(axes[kept:])
+        summed = prod(axes[rank:])
         best, least = -1, float(len(step.operands) + 1.0 / summed + 1.0)
         for i, length in enumerate(axes):
             if length < 2:
@@ -111,12 +106,12 @@ class Computes(Cells):
                 index = x.index is not None and bool(x.index.strides[i])
                 plain = x.table is None and not index and x.strides[i] in (0, 1)
                 cost += (0.5 + 0.5 * bool(x.strides[i])) if plain else SCATTERED * width
-            if i < kept:
+            if i < rank:
                 cost += (1.0 if step.out.strides[i] == 1 else SCATTERED * width) / summed
             else:
                 cost += 4.0 * width / summed
             iterations = (
-                length // width + bin(length % width).count("1") if i < kept else length // width + length % width
+                length // width + bin(length % width).count("1") if i < rank else length // width + length % width
             )
             cost *= iterations / length
             if cost < least:
@@ -125,10 +120,10 @@ class Computes(Cells):
 
 
 class Reduction:
-    """A sum, or a greatest or least one, for some points of the result at once.
+    """A sum, maximum or minimum, for some points of the result at once.
 
-    The lanes are points of the result, or terms: examples, or along an axis that is reduced. Terms are brought together
-    in the end.
+    The lanes are points of the result, or terms: examples, or along a reduced axis. Terms in lanes are reduced at the
+    end.
     """
 
     def __init__(
@@ -138,18 +133,17 @@ class Reduction:
         self.to: Emitter = cells.to
         self.step = step
         self.expr = expr
-        kept = len(step.out.shape)
+        rank = len(step.out.shape)
         self.lane = lane
-        self.inner: bool = lane >= kept
+        self.inner: bool = lane >= rank
         self.over_batch: bool = BATCH in step.axes and not step.out.batched
         self.points: list[Point] = points_of(places, cells.block, -1 if self.inner else lane, lanes)
         self.lanes: int = cells.width if self.over_batch or self.inner or step.out.batched else lanes
-        self.axes: list[int] = sorted(range(kept, len(step.axes)), key=lambda i: step.axes[i] == BATCH)
+        self.axes: list[int] = sorted(range(rank, len(step.axes)), key=lambda i: step.axes[i] == BATCH)
         last = len(step.out.shape) - 1
         self.makes_vectors: bool = step.reduce == "sum" and len(places.get(last, ())) == cells.width > 1
 
     def write(self) -> None:
-        """Write the loops, and leave what they come to."""
         cells, out, width = self.cells, self.step.out, self.cells.width
         ends = [self.start()] * len(self.points)
         if self.inner:
@@ -167,26 +161,23 @@ class Reduction:
             self.store(totals)
             return
         if not self.makes_vectors:
-            together = [self.to.folded(self.to.spread(total, width), self.reduced) for total in totals]
-            self.store([self.reduced(x, end) for x, end in zip(together, ends, strict=True)])
+            folded = [self.to.folded(self.to.spread(total, width), self.reduced) for total in totals]
+            self.store([self.reduced(x, end) for x, end in zip(folded, ends, strict=True)])
             return
         for first in range(0, len(totals), width):
-            made = self.to.sums([self.to.spread(total, width) for total in totals[first : first + width]])
-            made = self.reduced(made, self.to.packed(ends[first : first + width]))
+            sums = self.to.sums([self.to.spread(total, width) for total in totals[first : first + width]])
+            sums = self.reduced(sums, self.to.packed(ends[first : first + width]))
             point = self.points[first]._replace(lane=len(out.shape) - 1, lanes=width)
-            cells.spill(out, self.step.axes, point, made)
+            cells.spill(out, point, sums)
 
     def store(self, totals: list[Register]) -> None:
-        """Leave one for each point."""
         for point, total in zip(self.points, totals, strict=True):
-            self.cells.spill(self.step.out, self.step.axes, point, total)
+            self.cells.spill(self.step.out, point, total)
 
     def start(self) -> Register:
-        """What is there before the first term."""
         return self.to.number({"sum": 0.0, "max": -inf, "min": inf}[self.step.reduce])
 
     def reduced(self, total: Register, x: Register) -> Register:
-        """The sum, or the greater or the less."""
         if x == self.start():
             return total
         if self.step.reduce == "sum":
@@ -201,7 +192,7 @@ class Reduction:
         totals: list[Register],
         span: tuple[int, int, int] | None = None,
     ) -> list[Register]:
-        """The loops over some axes; `span` says from where to where that of the lanes goes, and how far at a time."""
+        """Write the loops over some axes; `span` is the range and the step along the vectorized axis."""
         cells, to = self.cells, self.to
         if not axes:
             terms = []
@@ -223,17 +214,16 @@ class Reduction:
         )
 
     def term(self, total: Register, point: Point) -> Register:
-        """A total with the term of a point."""
         cells, to, step, expr = self.cells, self.to, self.step, self.expr
-        taken: Register | bool = True if step.mask is None else cells.mask(step.mask, step.axes, point)
-        if taken is False:
+        is_included: Register | bool = True if step.mask is None else cells.mask(step.mask, step.axes, point)
+        if is_included is False:
             return total
         if step.reduce == "sum" and expr[0] == "mul":
-            made = to.fma(cells.value(step, expr[1], point), cells.value(step, expr[2], point), total)
+            new_total = to.fma(cells.value(step, expr[1], point), cells.value(step, expr[2], point), total)
         else:
-            made = self.reduced(total, cells.value(step, expr, point))
-        if isinstance(taken, Register):
-            made = to.select(taken, made, total)
+            new_total = self.reduced(total, cells.value(step, expr, point))
+        if isinstance(is_included, Register):
+            new_total = to.select(is_included, new_total, total)
         if self.over_batch and point.block is not None:
-            made = to.where_real(point.block, made, total)
-        return made
+            new_total = to.where_real(point.block, new_total, total)
+        return new_total

@@ -1,7 +1,4 @@
-"""Programs as machine code.
-
-What needs LLVM is imported when code is made.
-"""
+"""Programs as machine code. LLVM is imported when the first program is compiled."""
 
 from __future__ import annotations
 
@@ -20,9 +17,7 @@ __all__ = ["NativeKernel"]
 
 
 class NativeKernel(NumPyKernel):
-    """A program that runs as machine code. One with an operation that only Python can do runs as NumPy; `refusal` says
-    which.
-    """
+    """Runs a program as machine code, or as NumPy if it has an operation in Python: see `fallback_reason`."""
 
     name = "native"
 
@@ -39,9 +34,7 @@ class NativeKernel(NumPyKernel):
 
     @property
     def code(self) -> MachineCode | None:
-        """The addresses of the two functions; None where NumPy runs."""
         return None if self._built is None else self._built.loaded.code
 
     def work(self, count: int) -> int:
-        """How many doubles of scratch the code takes for so many examples."""
         return 0 if self._built is None else self._built.lowered.work(count)

@@ -1,4 +1,4 @@
-"""Where the arrays of a kernel lie in memory, and its two functions."""
+"""Lays out the arrays of a kernel in memory, and writes its two functions."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ WORK = Memory("%work")
 
 
 class Lowered(NamedTuple):
-    """The text of a kernel, and what it works in."""
+    """The text of a kernel, and the scratch memory that it needs."""
 
     text: str
-    fixed: int  # doubles of scratch,
-    each: int  # and for each example of as many as fill whole blocks
+    fixed: int  # doubles,
+    each: int  # and further doubles for each example, rounded up to whole blocks
     width: int
 
     def work(self, count: int) -> int:
-        """How much scratch a run on so many examples takes."""
         return self.fixed + self.each * (-(-count // self.width) * self.width)
 
 
 def module(program: Program, back: Program, wanted: Sequence[Array], width: int, checks: bool = False) -> Lowered:
-    """A program and its reverse as a text of LLVM's, with the functions `forward` and `both`.
+    """Write a program and its reverse as LLVM IR, with the functions `forward` and `both`.
 
     Raises:
-        Unsupported: something in it can only be computed in Python.
+        Unsupported: an operation can only be computed in Python.
     """
     to = LLVM(width, checks)
     plan = _Layout(to, program, back, wanted)
@@ -43,7 +42,7 @@ def module(program: Program, back: Program, wanted: Sequence[Array], width: int,
 
 
 class _Layout:
-    """The memory of both functions: `both` runs what `forward` does, and then the reverse sweep."""
+    """The memory of both functions: `both` runs the code of `forward`, then the reverse sweep."""
 
     def __init__(self, to: LLVM, program: Program, back: Program, wanted: Sequence[Array]) -> None:
         self.to = to
@@ -53,24 +52,23 @@ class _Layout:
         self.steps = [*program.steps, *back.steps]
         self.storage: dict[int, Location] = {}
         self.rows: dict[int, Location] = {}
-        self.fixed = 8  # the first is where what is out of bounds is noted
+        self.fixed = 8  # the first reports accesses out of bounds
         self.each = 0
-        self.given()
-        self.outputs: list[Copy] = []  # what has to be copied to where it is left
+        self.lay_out_arguments()
+        self.outputs: list[Copy] = []  # results that must be copied to the caller's memory
         self.derivatives: list[Copy] = []
-        self.results()
+        self.lay_out_results()
         read = {id(array) for step in self.steps for array in step.reads}
         read |= {id(array) for array, *_ in (*self.outputs, *self.derivatives)}
         self.packs = [a for a in program.arrays if id(a) in self.rows and a.batched and id(a) in read and to.width > 1]
-        self.made()
+        self.lay_out_steps()
 
     def write(self, steps: Sequence[Step], copies: Sequence[Copy]) -> list[int]:
-        """Write one of the two; the numbers of its parts."""
+        """Write one of the two functions; return the numbers of its parts."""
         packs, self.packs = self.packs, []
         return Lowering(self.to, steps, self.storage, self.rows, self.backward.seed).run(packs, copies)
 
-    def made(self) -> None:
-        """What steps make."""
+    def lay_out_steps(self) -> None:
         blocks = list(self.packs)
         for array in arrays_made(self.steps):
             if array.batched:
@@ -84,13 +82,11 @@ class _Layout:
             at += array.size * self.to.width
 
     def room(self, size: int) -> int:
-        """Where the next numbers without a batch lie."""
         start = self.fixed
         self.fixed += -(-size // 8) * 8
         return start
 
-    def given(self) -> None:
-        """The parameters, constants and inputs."""
+    def lay_out_arguments(self) -> None:
         at = 0
         for array in self.program.of_role("param"):
             self.storage[id(array)] = Location(Memory("%numbers"), at)
@@ -104,16 +100,16 @@ class _Layout:
             if not array.batched or self.to.width == 1:
                 self.storage[id(array)] = home
         seed = self.backward.seed
-        if seed is not None and seed.cell_shape:  # a cotangent for each number of the output
+        if seed is not None and seed.cell_shape:  # an array of cotangents
             count = len(self.rows)
             self.storage[id(seed)] = Location(Memory(f"%x{count}"), 0)
 
-    def results(self) -> None:
-        """Lay what is asked for where it is to be left, or see that it is copied there."""
-        made = {id(array) for step in self.steps for array in step.makes}
+    def lay_out_results(self) -> None:
+        """Put results directly into the caller's memory if possible, else note them as copies."""
+        computed = {id(array) for step in self.steps for array in step.makes}
 
         def copy(copies: list[Copy], array: Array | None, shape: Array, memory: Memory, base: int = 0) -> None:
-            if array is not None and id(array) in made and id(array) not in self.storage and not array.batched:
+            if array is not None and id(array) in computed and id(array) not in self.storage and not array.batched:
                 self.storage[id(array)] = Location(memory, base)
                 self.to.read.add(id(array))
             else:

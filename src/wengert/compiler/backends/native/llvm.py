@@ -1,4 +1,4 @@
-"""LLVM's text: a printer of the lowering, and the functions of many lanes that no C library has everywhere."""
+"""Prints the lowering as LLVM IR, with vector functions that not every C library has."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ in:
 
 
 class LLVM(BitEmitter):
-    """LLVM's text.
+    """Prints LLVM IR.
 
     Args:
-        width: how many lanes a vector of the machine has.
-        checks: whether each access is checked against the extent of its array: of one that is not within, nothing is
-            read, and the first number of `work` becomes 1.
+        width: the number of lanes of the machine's vectors.
+        checks: whether each access is checked against the extent of its array: one out of bounds reads the first cell
+            instead, and sets the first number of `work` to 1.
     """
 
     def __init__(self, width: int, checks: bool = False) -> None:
@@ -53,13 +53,13 @@ class LLVM(BitEmitter):
         self.functions: list[tuple[str, list[Any]]] = []
         self.globals: dict[bytes, tuple[str, str]] = {}
         self.declared: dict[str, str] = {}
-        self.hints: bool = False  # whether it says of a branch that it is seldom taken
-        self.needed: dict[str, tuple[int, Callable[[Any, Register], Register]]] = {}  # functions: of lanes, and bodies
+        self.hints: bool = False  # whether a branch has a weight
+        self.needed: dict[str, tuple[int, Callable[[Any, Register], Register]]] = {}  # functions: lanes and body
 
     # -- values -------------------------------------------------------------------------------------------------------
 
     def emit(self, text: str, kind: str = "f", lanes: int = 1, depth: int = -1, again: bool = False) -> Register:
-        """The value of an instruction, in the innermost loop or an outer one; the same one if it is there already."""
+        """Emit an instruction in the innermost loop or an outer one, or return the value of an equal one."""
         scopes = self.scopes if depth < 0 else self.scopes[: depth + 1]
         if not again:
             for scope in reversed(scopes):
@@ -67,18 +67,16 @@ class LLVM(BitEmitter):
                 if found is not None:
                     return found
         name = self.fresh("%t")
-        made = Register(name, kind, lanes)
+        result = Register(name, kind, lanes)
         scopes[-1].lines.append(f" {name} = {text}")
         if not again:
-            scopes[-1].memo[text] = made
-        return made
+            scopes[-1].memo[text] = result
+        return result
 
     def type(self, kind: str, lanes: int) -> str:
-        """How a type is written."""
         return TYPES[kind] if lanes == 1 else f"<{lanes} x {TYPES[kind]}>"
 
     def wide(self, x: Register, lanes: int) -> str:
-        """A value in that many lanes: a single number in each."""
         if x.lanes == lanes:
             return x.text
         ty = TYPES[x.kind]
@@ -97,7 +95,6 @@ class LLVM(BitEmitter):
         return Register(self.wide(x, lanes), x.kind, lanes)
 
     def same_lanes(self, *xs: Register) -> tuple[int, list[str]]:
-        """The lanes of the widest, and all in as many."""
         lanes = max([x.lanes for x in xs])
         return lanes, [x.text if x.lanes == lanes else self.wide(x, lanes) for x in xs]
 
@@ -123,7 +120,6 @@ class LLVM(BitEmitter):
         return self.emit(f"sitofp {self.type('i', x.lanes)} {x.text} to {self.type('f', x.lanes)}", "f", x.lanes)
 
     def intrinsic(self, name: str, *xs: Register) -> Register:
-        """A function that LLVM has for each number of lanes."""
         lanes, texts = self.same_lanes(*xs)
         ty = self.type("f", lanes)
         full = f"@llvm.{name}.{'f64' if lanes == 1 else f'v{lanes}f64'}"
@@ -166,13 +162,13 @@ class LLVM(BitEmitter):
         return self.select(condition, x, self._side(self.emit(how, "b").text, otherwise))
 
     def _side(self, test: str, body: Callable[[], Register], other: Register | None = None) -> Register:
-        """What is computed where a bool is true; elsewhere something else, as it is mostly, or anything."""
+        """Compute a value where a bool is true, rarely; elsewhere take `other`, or anything."""
         number, entry = self.fresh(""), self.label
         self.scopes.append(Scope())
         self.label = f"T{number}"
-        made = body()
-        lanes = max(made.lanes, 1 if other is None else other.lanes)
-        text, end = self.wide(made, lanes), self.label
+        value = body()
+        lanes = max(value.lanes, 1 if other is None else other.lanes)
+        text, end = self.wide(value, lanes), self.label
         lines = self.scopes.pop().lines
         self.label, rest = f"J{number}", "poison" if other is None else self.wide(other, lanes)
         self.hints |= other is not None
@@ -204,13 +200,12 @@ class LLVM(BitEmitter):
         name = f"{name}.vector" if width > 1 else f"{name}.scalar"
         self.needed[name] = width, body
         ty = self.type("f", width)
-        made = self.emit(f"call {ty} @{name}({ty} {x.text})", "f", width)
-        return made if lanes == width else self.shuffle(made, list(range(lanes)))
+        result = self.emit(f"call {ty} @{name}({ty} {x.text})", "f", width)
+        return result if lanes == width else self.shuffle(result, list(range(lanes)))
 
     # -- lanes --------------------------------------------------------------------------------------------------------
 
     def shuffle(self, x: Register, order: Sequence[int], y: Register | None = None) -> Register:
-        """Lanes of one value or two, in some order."""
         ty, places = self.type(x.kind, x.lanes), ", ".join([f"i32 {k}" for k in order])
         other = "poison" if y is None else y.text
         lanes = len(order)
@@ -225,10 +220,10 @@ class LLVM(BitEmitter):
         kind, lanes = xs[0].kind, len(xs)
         if lanes == 1:
             return xs[0]
-        ty, made = self.type(kind, lanes), Register("poison", kind, lanes)
+        ty, vector = self.type(kind, lanes), Register("poison", kind, lanes)
         for k, x in enumerate(xs):
-            made = self.emit(f"insertelement {ty} {made.text}, {TYPES[kind]} {x.text}, i64 {k}", kind, lanes)
-        return made
+            vector = self.emit(f"insertelement {ty} {vector.text}, {TYPES[kind]} {x.text}, i64 {k}", kind, lanes)
+        return vector
 
     def folded(self, x: Register, combined: Callable[[Register, Register], Register]) -> Register:
         while x.lanes > 2:
@@ -238,7 +233,7 @@ class LLVM(BitEmitter):
 
     def sums(self, xs: Sequence[Register]) -> Register:
         lanes = xs[0].lanes
-        while len(xs) > 1:  # each of the next has sums of neighbours, of two values one behind the other
+        while len(xs) > 1:  # add neighbours, two vectors at a time
             even, odd = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
             xs = [
                 self.arithmetic("add", self.shuffle(x, even, y), self.shuffle(x, odd, y))
@@ -249,9 +244,9 @@ class LLVM(BitEmitter):
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def pointer(self, memory: Memory, place: Place) -> str:
-        """Where a place is; what it is made of is computed in the outermost loop that knows it."""
+        """Return the address of a place, computed in the outermost loop that knows its parts."""
         ty, text = TYPES[memory.kind], memory.name
-        if text[:2] in ("%x", "%y"):  # an address that stands in an array of such
+        if text[:2] in ("%x", "%y"):  # load the address from an array of addresses
             of = "%inputs" if text[1] == "x" else "%outputs"
             where = self.emit(f"getelementptr ptr, ptr {of}, i64 {text[2:]}", "p", depth=0)
             text = self.emit(f"load ptr, ptr {where.text}", "p", depth=0).text
@@ -282,7 +277,7 @@ class LLVM(BitEmitter):
         if tag is None:
             self.scopes[-1].lines.append(f"{store}{self.pointer(memory, place)}, align 8")
             return
-        name = self.fresh("%t")  # a pointer of its own, which goes with a store that is left out
+        name = self.fresh("%t")  # a pointer of its own, which is dropped with the store
         here = f"getelementptr {TYPES[memory.kind]}, ptr {self.pointer(memory, (0, place[1]))}, i64 {place[0]}"
         self.scopes[-1].lines.append((tag, f" {name} = {here}\n{store}{name}, align 8"))
 
@@ -350,19 +345,19 @@ class LLVM(BitEmitter):
         self.depth[name] = len(self.scopes) - 1
         inner = [Register(f"%p{number}.{k}", x.kind, lanes) for k, x in enumerate(carried)]
         self.label = label
-        made = [Register(self.wide(x, lanes), x.kind, lanes) for x in body((0, {name: 1}), inner)]
+        ends = [Register(self.wide(x, lanes), x.kind, lanes) for x in body((0, {name: 1}), inner)]
         lines = self.scopes.pop().lines
         outer = self.scopes[-1].lines
         outer += [f" br label %{label}", f"{label}:"]
         outer.append(f" {name} = phi i64 [ {low}, %{entry} ], [ %m{number}, %{self.label} ]")
-        for x, start, end in zip(inner, first, made, strict=True):
+        for x, start, end in zip(inner, first, ends, strict=True):
             ty = self.type(x.kind, lanes)
             outer.append(f" {x.text} = phi {ty} [ {start}, %{entry} ], [ {end.text}, %{self.label} ]")
         outer += lines
         outer += [f" %m{number} = add nuw nsw i64 {name}, {step}", f" %d{number} = icmp slt i64 %m{number}, {high}"]
         outer += [f" br i1 %d{number}, label %{label}, label %{after}", f"{after}:"]
         self.label = after
-        return made
+        return ends
 
     def begin(self) -> None:
         self.scopes: list[Scope] = [Scope()]
@@ -378,7 +373,7 @@ class LLVM(BitEmitter):
         self.scopes = [Scope()]
 
     def text(self, entries: Mapping[str, Sequence[int]]) -> str:
-        """The module: the functions, and entries that call some of them one after another."""
+        """Return the module: the functions, and entries that call some of them one after another."""
         lines = [text for _, text in self.globals.values()]
         if self.checks:
             lines.append(CHECK)
@@ -408,15 +403,15 @@ class LLVM(BitEmitter):
         return "\n".join([*self.declared.values(), *lines])
 
     def function(self, name: str, waiting: list[str]) -> list[str]:
-        """A function of numbers in lanes; those that it calls wait, too."""
+        """Write a function of vectors, and add the functions that it calls to `waiting`."""
         width, body = self.needed[name]
         inner = LLVM(self.width)
         ty = self.type("f", width)
-        made = body(inner, Register("%x", "f", width))
+        value = body(inner, Register("%x", "f", width))
         self.declared.update(inner.declared)
         self.hints |= inner.hints
         self.needed.update(inner.needed)
         waiting += inner.needed
         lines = inner.live_lines(inner.scopes[0].lines)
-        text = inner.wide(made, width)
+        text = inner.wide(value, width)
         return [f"define internal {ty} @{name}({ty} %x) noinline #0 {{", "entry:", *lines, f" ret {ty} {text}", "}"]

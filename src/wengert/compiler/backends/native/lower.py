@@ -1,8 +1,7 @@
-"""A program and its reverse as loops over numbers: the one lowering, which every printer prints.
+"""Lowers a program and its reverse to loops over numbers, for all printers.
 
-What has a batch runs in loops over blocks of examples, as many as a vector has lanes, and one example to each lane;
-what has none runs with its lanes along an axis. The last block repeats the last example in what lanes are left: it
-computes that once more, and sums over the batch leave it out.
+Batched steps run in loops over blocks of examples, one example to each lane; other steps are vectorized along an axis.
+The last block repeats the last example in its unused lanes, and sums over the batch leave these out.
 """
 
 from __future__ import annotations
@@ -19,32 +18,31 @@ from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Loop, L
 
 __all__ = ["Copy", "Lowering", "arrays_made"]
 
-LINES = 1500  # of a function: to generate code takes longer than in proportion
-CARRIED = 16  # numbers of an output that stay in registers between iterations, at most: most machines have 16
+LINES = 1500  # of a function: the time to generate code grows faster than its length
+CARRIED = 16  # the most numbers of an output that stay in registers between iterations: most machines have 16
 Copy = tuple[Array | None, Array, Memory, int]
 
 
 def arrays_made(steps: Sequence[Step]) -> list[Array]:
-    """The arrays that take memory: within a loop, those that are not its outputs."""
-    made = []
+    """Return the arrays that need memory: within a loop, those that are not its outputs."""
+    arrays = []
     for step in steps:
-        made += step.makes
+        arrays += step.makes
         if isinstance(step, Loop):
             stored = {id(output.part) for output in step.outputs}
-            made += [each.out for each in step.steps if id(each.out) not in stored]
-    return made
+            arrays += [each.out for each in step.steps if id(each.out) not in stored]
+    return arrays
 
 
 class State(NamedTuple):
-    """What a loop carries in registers: of an output the rows that iterations see, that of the last iteration first."""
+    """The carry of a loop in registers: the rows of an output that iterations read, the latest first."""
 
     output: LoopOutput
-    size: int  # how many numbers
-    slices: list[tuple[Array, list[int]]]  # what iterations see, and which numbers its cells are
+    size: int
+    slices: list[tuple[Array, list[int]]]  # slices that iterations read, and the number of the carry in each cell
 
 
 def split(states: Sequence[State], values: Sequence[Register]) -> Iterator[tuple[State, Sequence[Register]]]:
-    """Each of these, with what it is at an iteration."""
     start = 0
     for state in states:
         yield state, values[start : start + state.size]
@@ -52,7 +50,7 @@ def split(states: Sequence[State], values: Sequence[Register]) -> Iterator[tuple
 
 
 class Lowering(Computes):
-    """One function's worth of it: `steps` are what is computed, the rest as `Cells` says."""
+    """Lowers the steps of one function; for the other arguments see `Cells`."""
 
     def __init__(
         self,
@@ -68,16 +66,15 @@ class Lowering(Computes):
     # -- the order of the work ----------------------------------------------------------------------------------------
 
     def run(self, packs: Sequence[Array], copies: Sequence[Copy]) -> list[int]:
-        """Write the functions; their numbers.
+        """Write the functions, and return their numbers.
 
         Args:
-            packs: inputs whose examples are to lie in lanes.
-            copies: the results that do not lie where they are to be left: each (None for zeros), an array of its shape,
-                and the memory.
+            packs: inputs whose examples are moved into lanes.
+            copies: the results to be copied: each (None for zeros), an array of its shape, and the memory.
         """
         first = len(self.to.functions)
-        phases: list[list[Callable[[], None]]] = []  # by iterations outside of blocks and in them
-        phase_of: dict[int, int] = {}  # by the id of an array that is made
+        phases: list[list[Callable[[], None]]] = []  # alternately outside of blocks and in them
+        phase_of: dict[int, int] = {}  # by the id of an array
 
         def enter(blocks: bool, reads: Sequence[Array], makes: Sequence[Array], action: Callable[[], None]) -> None:
             phase = max([phase_of.get(id(array), 0) for array in reads], default=0)
@@ -99,7 +96,6 @@ class Lowering(Computes):
         return list(range(first, len(self.to.functions)))
 
     def phase(self, actions: list[Callable[[], None]], blocks: bool) -> None:
-        """Steps that run one after another, of a block of examples each time or once."""
         waiting = actions[::-1]
 
         def some() -> None:
@@ -122,7 +118,6 @@ class Lowering(Computes):
             self.to.end()
 
     def step(self, step: Step) -> None:
-        """One step."""
         if isinstance(step, Loop):
             self.iterations(step)
         elif isinstance(step, Compute):
@@ -133,7 +128,7 @@ class Lowering(Computes):
     # -- Loop ---------------------------------------------------------------------------------------------------------
 
     def iterations(self, loop: Loop) -> None:
-        """A loop: the arrays of an iteration lie where they are kept, if they are."""
+        """Write a loop. An array of an iteration is a row of the first output that stores it."""
         further: dict[int, list[tuple[Array, int]]] = {}
         for output in loop.outputs:
             part, out, initial = output
@@ -144,11 +139,11 @@ class Lowering(Computes):
                 self.rows_of[id(part)] = Slice(out, first, part.size)
             start = loop.count * part.size if loop.backward else 0
             self.fill(out, at(start), initial, loop.initial_rows(output) * part.size)
-        held, iteration_before = self.registers, self.iteration
+        registers, iteration_before = self.registers, self.iteration
         states = self.states(loop)
 
         def iteration(number: Place, values: list[Register]) -> Sequence[Register]:
-            self.at_iteration(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, held)
+            self.at_iteration(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, registers)
             for state, numbers in split(states, values):
                 for piece, places in state.slices:
                     self.registers[id(piece)] = {1: {cell: numbers[place] for cell, place in enumerate(places)}}
@@ -157,16 +152,16 @@ class Lowering(Computes):
                 for out, first in further.get(id(step.out), ()):
                     row = affine(first, [(self.iteration, step.out.size)])
                     self.fill(out, row, step.out, step.out.size)
-            left = list[Register]()
+            carry = list[Register]()
             for state, numbers in split(states, values):
                 part = state.output.part
-                made = [self.fetch(part, at(cell), self.block) for cell in range(part.size)]
-                left += [*made, *numbers][: state.size]
-            return left
+                row_values = [self.fetch(part, at(cell), self.block) for cell in range(part.size)]
+                carry += [*row_values, *numbers][: state.size]
+            return carry
 
         begin = [value for state in states for value in self.begin(loop, state)]
         end = self.to.loop(0, loop.count, 1, iteration, begin, 0 if states and states[0].output.out.batched else 1)
-        self.at_iteration(iteration_before, held)
+        self.at_iteration(iteration_before, registers)
         for state, numbers in split(states, end):
             out, size = state.output.out, state.output.part.size
             for place, number in enumerate(numbers):
@@ -184,7 +179,7 @@ class Lowering(Computes):
                     continue
                 places = []
                 for cell in range(seen.base, seen.base + piece.size):
-                    row = cell // size - loop.first_row(output)  # from that of the iteration on
+                    row = cell // size - loop.first_row(output)  # relative to the iteration
                     places.append((abs(row) - 1) * size + cell % size)
                 slices.append((piece, places))
                 far = max(far, -(-(max(places) + 1) // size))
@@ -193,7 +188,6 @@ class Lowering(Computes):
         return [state for state in states if state.output.out.batched == states[0].output.out.batched]
 
     def begin(self, loop: Loop, state: State) -> list[Register]:
-        """What it is before the first iteration."""
         output, size = state.output, state.output.part.size
         initial, values = output.initial, list[Register]()
         for place in range(state.size):
@@ -204,7 +198,7 @@ class Lowering(Computes):
         return values
 
     def fill(self, out: Array, start: Place, source: Array | None, count: int) -> None:
-        """So many cells of an array, from a place on, with those of another, or zeros."""
+        """Fill cells of an array, from a place on, with those of another, or zeros."""
 
         def put(places: dict[int, list[Place]], lanes: int) -> None:
             cell = places[0][0]
@@ -219,7 +213,7 @@ class Lowering(Computes):
     # -- Assemble -----------------------------------------------------------------------------------------------------
 
     def assemble(self, step: Assemble) -> None:
-        """Zeros, and parts stored where they are the first to come, or added."""
+        """Store zeros, and each part: stored if it is the first at its cells, else added."""
         out = step.out
         if self.in_registers(step):
             return
@@ -244,7 +238,7 @@ class Lowering(Computes):
                 self.part(access, part, add)
 
     def in_registers(self, step: Assemble) -> bool:
-        """The same of small parts, which are put together before anything is stored; returns whether they are such."""
+        """Put small parts together in registers, and return True if they are small."""
         out, count = step.out, 0
         for access, part in step.parts:
             if access.index is not None or part.size > self.to.unrolled or part.batched > out.batched:
@@ -265,7 +259,7 @@ class Lowering(Computes):
         return True
 
     def part(self, access: Access, part: Array, add: bool) -> None:
-        """One part of an array, lane by lane where each lane is another example."""
+        """Store or add a part, lane by lane if each lane chooses its own cells."""
         axes, out = part.shape, access.array
         plain = [i for i, n in enumerate(axes) if n != BATCH]
         lane = -1
@@ -299,7 +293,6 @@ class Lowering(Computes):
         self.over(plain, {i: axes[i] for i in plain}, lane, {}, put)
 
     def put(self, out: Array, cell: Place, value: Register, lanes: int, add: bool) -> None:
-        """A value in a cell, or added to it."""
         if add:
             old = None if cell[1] or not self.unrolled else self.held(out, cell[0], lanes)
             if old is None:
@@ -310,7 +303,7 @@ class Lowering(Computes):
         self.store(out, cell, value, self.block, lanes)
 
     def scatter(self, access: Access, part: Array, example: tuple[Place, Place, Place]) -> None:
-        """One example of a batched part, added to an array without a batch: one after another, as two may meet."""
+        """Add one example of a batched part to an unbatched array; one at a time, as two may add to the same cell."""
         axes, out = part.shape, access.array
         whole, block, lane = example
         plain = [i for i, n in enumerate(axes) if n != BATCH]
@@ -330,10 +323,10 @@ class Lowering(Computes):
         self.forget(out)
         self.over(plain, {i: axes[i] for i in plain}, -1, {}, put)
 
-    # -- what is given and what is left -------------------------------------------------------------------------------
+    # -- arguments and results ----------------------------------------------------------------------------------------
 
     def pack(self, array: Array) -> None:
-        """The examples of an input into lanes."""
+        """Move the examples of an input into lanes."""
         home = self.rows[id(array)]
         block = self.block or at(0)
 
@@ -349,7 +342,6 @@ class Lowering(Computes):
         self.over([0], {0: array.size}, -1, {}, put)
 
     def copy(self, array: Array | None, shape: Array, memory: Memory, base: int) -> None:
-        """A result to where it is to be left."""
         block = self.block or at(0)
 
         def put(places: dict[int, list[Place]], lanes: int) -> None:

@@ -1,6 +1,4 @@
-"""LLVM at work: text to object code for this machine, object code to addresses; one at a time, and while it is at rest
-where a process forks.
-"""
+"""Calls LLVM, one thread at a time and never during a fork: compiles text for this machine, and links object code."""
 
 from __future__ import annotations
 
@@ -27,20 +25,18 @@ __all__ = ["Loaded", "compiled", "description", "linked", "native_width"]
 
 Function = Callable[..., None]
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
-# From so many lines on code is generated without optimizing: where they run straight on that costs little, and nothing
-# else is in time where there are very many.
+# Above this many lines code is not optimized: for straight-line code that costs little, and for very long code
+# optimization takes too long.
 STRAIGHT, LONG = 10_000, 30_000
 
 _numbers = count()
-# By what is still called of them; of the others LLVM is told when it is at work again. The collector may come upon them
-# in the midst of a run that is watched, where a call of LLVM's would be taken for the function's own.
+# The libraries in use. LLVM frees the others when it is called next, not when they are collected: that may happen while
+# a run is watched, where a call of LLVM's would be taken for the function's own.
 _libraries: dict[ref[Loaded], Any] = {}
 _gone: list[ref[Loaded]] = []
 
 
 class Loaded:
-    """Machine code that can be called."""
-
     def __init__(self, library: Any) -> None:
         self.code: MachineCode = MachineCode(library["forward"], library["both"])
         self.forward: Function = PROTOTYPE(self.code.forward)
@@ -49,7 +45,6 @@ class Loaded:
 
 @cache
 def _machine(level: int) -> Any:
-    """What makes code for this machine."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
@@ -65,7 +60,6 @@ def _linker() -> Any:
 
 @cache
 def native_width() -> int:
-    """How many floats a vector of this machine holds."""
     features = llvm.get_host_cpu_features()
     if features.get("avx512f") and features.get("avx512dq"):
         return 8
@@ -74,7 +68,6 @@ def native_width() -> int:
 
 @cache
 def _c_functions() -> dict[str, int]:
-    """The addresses of the C library's functions."""
     library = ctypes.CDLL(find_library("m") or ("ucrtbase" if os.name == "nt" else None))
     found = {}
     for name in C_FUNCTIONS:
@@ -85,7 +78,7 @@ def _c_functions() -> dict[str, int]:
 
 @cache
 def description() -> str:
-    """What object code depends on besides the program: versions, the machine, and the files that say how it is made."""
+    """Return what object code depends on besides the program: versions, the machine, the compiler's sources."""
     try:
         own = version("wengert")
     except PackageNotFoundError:
@@ -101,7 +94,6 @@ def description() -> str:
 
 
 def compiled(text: str) -> bytes:
-    """The object code of a module."""
     with no_fork:
         lines, branches = text.count("\n"), text.count(" br i1")
         level = 0 if lines > (STRAIGHT if 100 * branches < lines else LONG) else 1
@@ -111,7 +103,6 @@ def compiled(text: str) -> bytes:
 
 
 def linked(code: bytes) -> Loaded:
-    """Object code, made callable."""
     with no_fork:
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in _c_functions().items():
@@ -119,8 +110,8 @@ def linked(code: bytes) -> Loaded:
         for name in ("forward", "both"):
             builder.export_symbol(name)
         library = builder.link(_linker(), f"kernel{next(_numbers)}")
-        made = Loaded(library)
+        loaded = Loaded(library)
         while _gone:
             del _libraries[_gone.pop()]
-        _libraries[ref(made, _gone.append)] = library
-        return made
+        _libraries[ref(loaded, _gone.append)] = library
+        return loaded

@@ -1,8 +1,8 @@
-"""Functions of many lanes, written with the operations of LLVM: exp, log and what is found from them.
+"""Vector functions, written with the operations of LLVM: exp, log and functions based on them.
 
-Within two units in the last place where the C library has half of one. The methods are those of the C libraries: a
-power of 2 times a polynomial on a short interval (W. J. Cody and W. Waite, Software Manual for the Elementary
-Functions, 1980), and for logarithms a series in (m - 1) / (m + 1).
+Their error is at most two units in the last place, where the C library has half of one. The methods are those of the C
+libraries: a power of 2 times a polynomial on a short interval (W. J. Cody and W. Waite, Software Manual for the
+Elementary Functions, 1980), and for logarithms a series in (m - 1) / (m + 1).
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from wengert.compiler.backends.native.emitter import BitEmitter, Register
 __all__ = ["VECTOR_FUNCTIONS"]
 
 LN2_UPPER, LN2_LOWER = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # of the first a multiple is exact
-SHIFTER = 6755399441055744.0  # 1.5 * 2**52: added to a whole number, that stands in the lowest bits
+SHIFTER = 6755399441055744.0  # 1.5 * 2**52: added to an integer, it moves that to the lowest bits
 SHIFTER_BITS = 0x4338000000000000
 HALF_BITS = 0x3FE6A09E667F3BCD  # of the square root of 1/2
 
 
 def _clamped(to: BitEmitter, x: Register, low: float, high: float) -> Register:
-    """x within bounds; nan stays."""
     x = to.select(to.compare("lt", x, to.number(low)), to.number(low), x)
     return to.select(to.compare("gt", x, to.number(high)), to.number(high), x)
 
 
 def _reduced(to: BitEmitter, x: Register) -> tuple[Register, Register]:
-    """The whole number nearest to x / log 2, and e**r - 1 for what is left."""
+    """Return the integer nearest to x / log 2, and e**r - 1 for the remainder r."""
     whole = to.call("rint", to.arithmetic("mul", x, to.number(1.0 / log(2.0))))
     minus = to.negative(whole)
     rest = to.fma(minus, to.number(LN2_LOWER), to.fma(minus, to.number(LN2_UPPER), x))
@@ -44,35 +43,34 @@ def _power_of_two(to: BitEmitter, exponent: Register) -> Register:
 
 
 def exp(to: BitEmitter, x: Register) -> Register:
-    """e**x, in two steps of the exponent so that subnormal results come out."""
+    """Compute e**x, in two steps of the exponent so that subnormal results are right."""
     whole, power = _reduced(to, _clamped(to, x, -760.0, 711.0))
     half = to.bits("ashr", whole, to.integer(1))
-    made = to.arithmetic("mul", to.arithmetic("add", power, to.number(1.0)), _power_of_two(to, half))
-    return to.arithmetic("mul", made, _power_of_two(to, to.bits("sub", whole, half)))
+    result = to.arithmetic("mul", to.arithmetic("add", power, to.number(1.0)), _power_of_two(to, half))
+    return to.arithmetic("mul", result, _power_of_two(to, to.bits("sub", whole, half)))
 
 
 def expm1(to: BitEmitter, x: Register) -> Register:
-    """e**x - 1; tiny and zero stay themselves."""
+    """Compute e**x - 1; tiny numbers and zeros are returned as they are."""
     whole, power = _reduced(to, _clamped(to, x, -50.0, 709.7))
     scale = _power_of_two(to, whole)
-    made = to.fma(power, scale, to.arithmetic("sub", scale, to.number(1.0)))
-    made = to.select(to.compare("lt", to.call("fabs", x), to.number(1e-300)), x, made)
-    return to.select(to.compare("gt", x, to.number(709.7)), exp(to, x), made)
+    result = to.fma(power, scale, to.arithmetic("sub", scale, to.number(1.0)))
+    result = to.select(to.compare("lt", to.call("fabs", x), to.number(1e-300)), x, result)
+    return to.select(to.compare("gt", x, to.number(709.7)), exp(to, x), result)
 
 
 def tanh(to: BitEmitter, x: Register) -> Register:
-    """From e**(-2|x|) - 1."""
     size = to.call("fabs", x)
     whole, power = _reduced(to, _clamped(to, to.arithmetic("mul", size, to.number(-2.0)), -50.0, 1.0))
     scale = _power_of_two(to, whole)
     less = to.fma(power, scale, to.arithmetic("sub", scale, to.number(1.0)))
-    made = to.arithmetic("div", less, to.arithmetic("add", less, to.number(2.0)))
-    made = to.select(to.compare("lt", size, to.number(1e-300)), x, made)
-    return to.call("copysign", made, x)
+    result = to.arithmetic("div", less, to.arithmetic("add", less, to.number(2.0)))
+    result = to.select(to.compare("lt", size, to.number(1e-300)), x, result)
+    return to.call("copysign", result, x)
 
 
 def logarithm(to: BitEmitter, x: Register) -> Register:
-    """The natural logarithm; -inf at 0, nan below."""
+    """Compute the natural logarithm; -inf at 0, nan below."""
     tiny = to.compare("lt", x, to.number(2.3e-308))
     scaled = to.select(tiny, to.arithmetic("mul", x, to.number(2.0**54)), x)
     bits = to.reread(scaled, "i")
@@ -88,20 +86,20 @@ def logarithm(to: BitEmitter, x: Register) -> Register:
     # log m = s (2 + z q) = a - s (a - z q), whose first term is exact
     less = to.arithmetic("mul", s, to.arithmetic("sub", a, to.arithmetic("mul", total, z)))
     low = to.arithmetic("sub", to.arithmetic("mul", e, to.number(LN2_LOWER)), less)
-    made = to.fma(e, to.number(LN2_UPPER), to.arithmetic("add", low, a))
-    made = to.select(to.compare("lt", x, to.number(inf)), made, x)
+    result = to.fma(e, to.number(LN2_UPPER), to.arithmetic("add", low, a))
+    result = to.select(to.compare("lt", x, to.number(inf)), result, x)
     pole = to.select(to.compare("eq", x, to.number(0.0)), to.number(-inf), to.number(nan))
-    return to.select(to.compare("gt", x, to.number(0.0)), made, pole)
+    return to.select(to.compare("gt", x, to.number(0.0)), result, pole)
 
 
 def log1p(to: BitEmitter, x: Register) -> Register:
-    """log(1 + x), the rounding of 1 + x being made up for."""
+    """Compute log(1 + x), correcting the rounding of 1 + x."""
     above = to.arithmetic("add", x, to.number(1.0))
     plain = logarithm(to, above)
     ratio = to.arithmetic("div", x, to.arithmetic("sub", above, to.number(1.0)))
-    made = to.select(to.compare("eq", above, to.number(1.0)), x, to.arithmetic("mul", plain, ratio))
-    made = to.select(to.compare("eq", x, to.number(inf)), x, made)
-    return to.select(to.compare("le", above, to.number(0.0)), plain, made)
+    result = to.select(to.compare("eq", above, to.number(1.0)), x, to.arithmetic("mul", plain, ratio))
+    result = to.select(to.compare("eq", x, to.number(inf)), x, result)
+    return to.select(to.compare("le", above, to.number(0.0)), plain, result)
 
 
 VECTOR_FUNCTIONS: dict[str, Callable[[BitEmitter, Register], Register]] = {

@@ -1,4 +1,4 @@
-"""What an expression comes to at one point: the rows of the operation table, and comparisons, by an emitter."""
+"""Evaluates an expression at one point, by an emitter: rows of the operation table, and comparisons."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from wengert.ops import BUILT_IN, BY_NAME, Op, Operators, interpret, namespace
 
 __all__ = ["C_FUNCTIONS", "Unsupported", "evaluate", "expanded", "extreme", "read"]
 
-LIBRARY = Library("c", "", guarded="x")  # the rows that stay as they are, the others being written by their rules
+LIBRARY = Library("c", "", guarded="x")  # rows without a function of C are expanded by their rules
 SAME = """exp log tanh exp2 expm1 log2 log10 log1p sqrt floor hypot sin cos tan sinh cosh asin acos atan atan2 asinh
 acosh atanh erf erfc"""
 SIGNS = ("add", "sub", "mul", "div")
 
 
-expanded: Callable[..., Expr] = LIBRARY.expanded  # an expression by the rows that are written here, as far as they are
+expanded: Callable[..., Expr] = LIBRARY.expanded
 
 
 class Unsupported(WengertError):  # noqa: N818  (as the lifter has Unliftable)
-    """Something that machine code is not made of: the program runs as NumPy."""
+    """Machine code cannot compute an operation: the program runs as NumPy."""
 
 
-Truth = Register | bool  # a mask is known where the point is
+Truth = Register | bool  # a bool if a mask is known at compile time
 
 
 def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Register:
-    """The number that an expression comes to; `leaf` gives its operands and masks.
+    """Evaluate an expression; `leaf` returns its operands and masks.
 
     Raises:
         Unsupported: part of it can only be computed in Python.
@@ -40,7 +40,7 @@ def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Register
 
 
 class _Values:
-    """What the parts of an expression come to, each once."""
+    """Evaluates the parts of an expression, each once."""
 
     def __init__(self, to: Emitter, leaf: Callable[[Expr], Truth], memo: dict[int, Truth]) -> None:
         self.to = to
@@ -48,21 +48,19 @@ class _Values:
         self.memo = memo  # by the identity of a part
 
     def of(self, part: Expr) -> Truth:
-        """The value of a part."""
         if part[0] == "const":
             return self.to.number(part[1])
         if part[0] in LEAVES:
             return self.leaf(part)
         found = self.memo.get(id(part))
         if found is None:
-            found = self.memo[id(part)] = self.made(part)
+            found = self.memo[id(part)] = self.compute(part)
         return found
 
     def number(self, part: Expr) -> Register:
-        """The same as a number."""
         return _number(self.to, self.of(part))
 
-    def made(self, expr: Expr) -> Truth:
+    def compute(self, expr: Expr) -> Truth:
         name, *branches = expr
         to = self.to
         if name == "where":
@@ -72,7 +70,7 @@ class _Values:
             return _selected(to, condition, *[self.of(branch) for branch in branches[1:]])
         if name == "guarded":
             plain, condition = self.number(branches[2]), self.of(branches[0])
-            inside = _Values(to, self.leaf, dict(self.memo))  # of what is computed there nothing is known elsewhere
+            inside = _Values(to, self.leaf, dict(self.memo))  # its values exist in this branch only
             if isinstance(condition, bool):
                 return inside.number(branches[1]) if condition else plain
             return to.branch(_truth(to, condition), lambda: inside.number(branches[1]), plain)
@@ -81,7 +79,7 @@ class _Values:
         if name in COMPARISONS:
             return to.compare(name, self.number(branches[0]), self.number(branches[1]))
         if name == "partial":
-            raise Unsupported("a rule of the user's own is computed in Python")
+            raise Unsupported("a user-written rule is computed in Python")
         return _applied(to, BY_NAME[name], [x[1] if x[0] == "const" else self.number(x) for x in branches])
 
 
@@ -96,12 +94,11 @@ def _truth(to: Emitter, x: Register) -> Register:
 
 
 def _selected(to: Emitter, condition: Register, x: Truth, y: Truth) -> Register:
-    """x where the condition holds, else y."""
     return to.select(_truth(to, condition), _number(to, x), _number(to, y))
 
 
 def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
-    """A row of registers and floats: as it is written here, or else by its own rule."""
+    """Apply a row to registers and floats: as it is written here, else by its own rule."""
     function, registers = ROWS.get(row.name), [x for x in xs if isinstance(x, Register)]
     if function is not None:
         return function(to, *[x if isinstance(x, Register) else to.number(x) for x in xs])
@@ -110,7 +107,7 @@ def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
     if row.series is None:
         return read(to, row.value, xs)
     if len(registers) != 1:
-        raise Unsupported(f"{row.name} of an order that is not known is computed in Python")
+        raise Unsupported(f"{row.name} of an order known only at run time is computed in Python")
     name = "_".join([row.name, *[f"{x:g}" for x in xs if x is not registers[0]]])
 
     def body(inner: Emitter, x: Register) -> Register:
@@ -123,7 +120,7 @@ def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
 
 
 class Lane(Operators):
-    """A register with arithmetic, so that a rule can be read over it."""
+    """A register with operators, so that a rule can be called with it."""
 
     __slots__ = ("register", "to")
 
@@ -143,7 +140,7 @@ class Lane(Operators):
 
 
 def read(to: Emitter, rule: Any, xs: list[Any]) -> Register:
-    """What a rule of the table comes to, of registers and floats."""
+    """Call a rule of the table with registers and floats."""
     return _register(to, interpret(rule, MEANINGS)(*[Lane(to, x) if isinstance(x, Register) else x for x in xs]))
 
 
@@ -185,7 +182,7 @@ def _power(to: Emitter, x: Register, exponent: float) -> Register:
 
 
 def extreme(to: Emitter, name: str, x: Register, y: Register) -> Register:
-    """maximum or minimum; nan if either is."""
+    """Compute the maximum or minimum; nan if either is."""
     beyond = to.compare("gt" if name == "maximum" else "lt", x, y)
     return to.select(to.either(beyond, to.compare("ne", x, x)), x, y)
 
@@ -248,4 +245,3 @@ ROWS: dict[str, Callable[..., Register]] = {
 }
 
 C_FUNCTIONS = sorted({*SAME.split(), "pow", "cbrt", "fmod"} - {"sqrt", "floor"})
-"""What is called of the C library."""
