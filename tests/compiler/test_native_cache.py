@@ -151,8 +151,8 @@ def made_link(path: Path) -> None:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """What the user was told of, nothing so far."""
-    monkeypatch.setattr(cache, "_told", set())
-    return cache._told
+    monkeypatch.setattr(cache, "_warned", set())
+    return cache._warned
 
 
 @on_posix

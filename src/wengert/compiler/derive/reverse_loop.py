@@ -44,8 +44,8 @@ class ReverseLoop(Sweep):
         self.output_of: dict[int, LoopOutput] = {id(output.part): output for output in loop.outputs}
         self.loop_back: Loop = Loop(loop.count, [], [], backward=True)
         self.rows: dict[int, Array] = {}  # by the id of an array of the loop: the slice of its output's row
-        self.over_iterations: dict[int, Array] = {}
-        self.placeholder_for: dict[int, Array] = {}
+        self.placeholders: dict[int, Array] = {}
+        self.array_of_placeholder: dict[int, Array] = {}
         self.later_steps: list[Step] = []  # steps that run after the sweep's loop
 
     def run(self) -> None:
@@ -269,7 +269,7 @@ class ReverseLoop(Sweep):
             outer.only = None
         for new_step in outer.program.steps[start:]:
             for access in new_step.operands if isinstance(new_step, Compute) else ():
-                own = self.placeholder_for.get(id(access.array))
+                own = self.array_of_placeholder.get(id(access.array))
                 if own is not None:
                     output = self.keep(own)
                     shift = self.loop.first_row(output) * own.size
@@ -304,11 +304,11 @@ class ReverseLoop(Sweep):
 
     def placeholder(self, part: Array) -> Array:
         """Return an array for the values of an array in all iterations; it becomes an output if a step reads it."""
-        if id(part) not in self.over_iterations:
+        if id(part) not in self.placeholders:
             shape = (*part.shape[: int(part.batched)], self.loop.count, *part.cell_shape)
-            new = self.over_iterations[id(part)] = replace(part, shape=shape)
-            self.placeholder_for[id(new)] = part
-        return self.over_iterations[id(part)]
+            new = self.placeholders[id(part)] = replace(part, shape=shape)
+            self.array_of_placeholder[id(new)] = part
+        return self.placeholders[id(part)]
 
     def repeated(self, values: Any) -> Any:
         return np.broadcast_to(values, (self.loop.count, *values.shape))
