@@ -108,7 +108,7 @@ class Library:
             return self.expanded(root if expr[2][1] > 0.0 else ("reciprocal", root), nonnegative)
         if name == "guarded" and not self.guarded:
             return self.expanded(expr[3], nonnegative)
-        if name == "by rule" and self.usage:  # whose gradients are the library's own
+        if name == "by rule" and self.usage:  # the library differentiates by itself
             return self.expanded(_with_derivatives(expr), nonnegative)
         if name not in ("partial", "guarded") and name not in COMPARISONS and not self.spells(name):
             longer = expand(expr)

@@ -326,7 +326,7 @@ def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> Groups:
         has = plain[arity[plain] > k]
         operand = flat.operands[flat.starts[has] + k]
         signature[has] += random[128 + 8 * k + flat.source[operand]]
-        if k <= 1:  # and the order, or the exponent
+        if k <= 1:  # a constant order or exponent counts, too
             fixed = (codes[has] == CODE[("polygamma", "pow")[k]]) & (flat.source[operand] == CONST)
             signature[has[fixed]] += random[1024 + operand[fixed] % 3000]
     code = np.where(is_sum, CODE["sum"], codes)

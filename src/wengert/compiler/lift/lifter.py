@@ -401,7 +401,7 @@ def _special(name: str, branches: Sequence[Expr]) -> Expr:
             return ("reciprocal", branches[0])
     if name == "where":
         return ("where", ("ne", branches[0], ZERO), *branches[1:])
-    if name.endswith(" by rule"):  # the same whatever operation of the user's it is of
+    if name.endswith(" by rule"):  # the same for all user-written operations
         return ("by rule", *branches)
     if name in COMPARISONS:
         return ("where", (name, *branches), ONE, ZERO)
