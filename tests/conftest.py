@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -98,7 +99,20 @@ def pytest_report_header() -> str:
     return f"wengert: {_loader.status()}"
 
 
+def left_to_the_night(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is `sampled(n)`, mark all but each n-th one `nightly`."""
+    seen: Counter[object] = Counter()
+    for item in items:
+        if (sampled := item.get_closest_marker("sampled")) is not None:
+            test = item.path, getattr(item, "originalname", item.name)
+            if seen[test] % sampled.args[0]:
+                item.add_marker(pytest.mark.nightly)
+            seen[test] += 1
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_to_the_night(items)
     if "nightly" not in config.option.markexpr:  # else it says which
         left = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left)

@@ -270,6 +270,7 @@ def test_what_is_built_already_is_counted_as_it_is(monkeypatch, tmp_path):
     assert packages == ["a", tmp_path] * len(instructions.STEPS)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", preparation.SHAPES)
 def test_what_is_prepared_is_the_program(name):
     case = preparation.SHAPES[name](700)
@@ -279,6 +280,7 @@ def test_what_is_prepared_is_the_program(name):
     assert all(seconds[stage] >= 0.0 for stage in preparation.STAGES)
 
 
+@pytest.mark.nightly
 def test_the_table_of_preparation(capsys, monkeypatch):
     options = ["--shape", "tree", "--shape", "rk4", "--nodes", "200", "--doublings", "1", "--rounds", "1"]
     assert preparation.main(options) == 0
@@ -368,6 +370,7 @@ def test_what_differs_is_not_timed():
         timing.agree("euler: native differs from the engine", (1.0, [2.1]), (1.0, [2.0]), 1e-12)
 
 
+@pytest.mark.nightly
 def test_calls_of_the_collection(capsys, monkeypatch, tmp_path):
     pytest.importorskip("llvmlite", reason="they are pinned to machine code")
     names = ["statistics.linear_regression", "misuse.the_same_list_twice", "misuse.printing"]

@@ -84,6 +84,7 @@ def test_the_spiral_is_learnt(tmp_path: Path) -> None:
     assert float(accuracy) >= 99.0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.once  # what trains is the array program
 def test_a_seed_decides_every_bit_of_the_weights(tmp_path: Path) -> None:

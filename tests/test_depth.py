@@ -72,6 +72,7 @@ CHAINS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_chains_of_every_kind(chain: str) -> None:

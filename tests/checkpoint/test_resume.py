@@ -100,6 +100,7 @@ def test_a_resumed_run_gives_the_same_bits(kind: str, backend: str, path: Path) 
     resumed_after(path, 5, kind, 2, {"backend": backend})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options",
     [

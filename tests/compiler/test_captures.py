@@ -313,6 +313,7 @@ def changed(table: Any, change: str) -> Any:
     return table if made is None else made
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore:.*runs uncompiled")
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("start", ["float64", "int64", "float32", "bool", "by columns", "a view"])

@@ -341,6 +341,7 @@ def environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wengert_test_settings", types.ModuleType("wengert_test_settings"))
 
 
+@pytest.mark.sampled(3)
 @in_every_way(READ)
 def test_numbers_that_are_read(name: str, how: str, backend: str) -> None:
     make, read, change = READ[name]
@@ -420,6 +421,7 @@ CHANGED: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[
 }
 
 
+@pytest.mark.sampled(3)
 @in_every_way(CHANGED)
 def test_values_and_models(name: str, how: str, backend: str) -> None:
     make, of, change = CHANGED[name]
@@ -488,6 +490,7 @@ PATCHED: dict[str, tuple[Callable[[Any], Any], Any, str, Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @in_every_way(PATCHED)
 def test_names_that_are_patched(name: str, how: str, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, owner, key, new = PATCHED[name]
@@ -578,6 +581,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     return written
 
 
+@pytest.mark.sampled(3)
 @in_every_way(PLACES)
 def test_libraries_are_followed(library: Any, name: str, how: str, backend: str) -> None:
     beside = Beside(library(name), of_library, how, backend)
@@ -668,6 +672,7 @@ CACHES: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @in_every_way(CACHES)
 def test_caches_are_filled_before_a_recording_is_made(name: str, how: str, backend: str) -> None:
     beside = Beside(*CACHES[name], how, backend)

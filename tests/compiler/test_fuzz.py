@@ -24,6 +24,7 @@ def check(first: int, poison: bool) -> None:
 ONCE = [pytest.param(first, marks=pytest.mark.once) for first in range(50, 80, BLOCK)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", [*range(0, 50, BLOCK), *ONCE])
 def test_random_programs(first: int) -> None:
     check(first, poison=False)

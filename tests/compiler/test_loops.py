@@ -258,6 +258,7 @@ def test_what_does_not_repeat_stays_as_it_is() -> None:
         assert not loops(compiled)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.jax
 @pytest.mark.parametrize("made", [euler, biquad, lstm, horner])
 def test_xla_and_jax_have_a_scan(made: Callable[[], Made]) -> None:
@@ -281,6 +282,7 @@ def test_xla_and_jax_have_a_scan(made: Callable[[], Made]) -> None:
     assert difference(together, order) < CLOSE
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.jax
 @pytest.mark.parametrize("made", [kalman, autoregression])
 def test_a_batch_of_recurrences_is_one_scan(made: Callable[[], Made]) -> None:
@@ -331,6 +333,7 @@ def test_a_loop_that_breaks_a_rule_is_refused() -> None:
             verify(broken)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", range(0, 20, 5))
 def test_random_recurrences(first: int) -> None:
     wrong = {}

@@ -159,6 +159,7 @@ def test_products_larger_than_registers(width: int) -> None:
     agree(Checked(one, width), [draw.normal(size=19)])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_random_programs_access_what_is_theirs(width: int) -> None:
     for seed in range(4 * width, 4 * width + 4):

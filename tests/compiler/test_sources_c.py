@@ -69,6 +69,7 @@ def arguments(kernel: Any, count: int) -> list[Any]:
     ]
 
 
+@pytest.mark.sampled(3)
 @needs_gcc
 @pytest.mark.parametrize("model", [*MODELS, euler, *CARRIED], ids=lambda model: model.__name__)
 def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ def combinations(names: Iterable[str]) -> Any:
     return pytest.mark.parametrize(("name", "kind", "backend"), found)
 
 
+@pytest.mark.sampled(3)
 @combinations([*ADDED, *OTHERS])
 def test_the_bits_are_those_of_the_function(name: str, kind: str, backend: Any) -> None:
     plain = made_of((ADDED | OTHERS)[name], kind)
@@ -158,6 +159,7 @@ def test_the_bits_are_those_of_the_function(name: str, kind: str, backend: Any) 
     lifted(compiled)
 
 
+@pytest.mark.sampled(2)
 @combinations(["neumaier", "cascaded"])
 def test_a_compensated_sum_is_exact(name: str, kind: str, backend: Any) -> None:
     """To the bound of Ogita, Rump and Oishi, which no plain sum comes near to here: some of these are 0 without."""
@@ -320,6 +322,7 @@ INTEGERS: dict[str, tuple[Callable[[Any], Any], Callable[[int], Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers_that_come_late(name: str, backend: Any) -> None:

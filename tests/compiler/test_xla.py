@@ -172,6 +172,7 @@ def test_the_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         wengert.compile(lambda x: x, backend="xla")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_programs(seed: int) -> None:
@@ -180,6 +181,7 @@ def test_random_programs(seed: int) -> None:
     assert error < CLOSE
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["physics.orbit_by_vectors", "finance.black_scholes"])
 def test_programs_as_users_write_them(name: str) -> None:

@@ -95,6 +95,7 @@ def test_clipping_regularization_and_pieces(stretches: list[int], monkeypatch: p
     assert sum(stretches) == 5 * 7
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["adamw", *(pytest.param(n, marks=nightly) for n in OPTIMIZERS if n != "adamw")])
 def test_large_arrays_of_parameters_move_as_they_are(
     name: str, stretches: list[int], monkeypatch: pytest.MonkeyPatch
@@ -158,6 +159,7 @@ def test_known_specializations_are_selected(stretches: list[int]) -> None:
     assert 6 * 7 < sum(stretches) < 8 * 7
 
 
+@pytest.mark.nightly
 def test_a_way_that_is_not_taken_spoils_nothing(stretches: list[int]) -> None:
     """The logarithm of a number below 0 is nan, and 0 times that would be too."""
 
@@ -220,6 +222,7 @@ def test_settings_may_change_between_epochs(stretches: list[int]) -> None:
     assert sum(stretches) == 16
 
 
+@pytest.mark.nightly
 def test_how_many_steps_are_made_at_once_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not one bit: a busy machine makes fewer of them at once."""
     runs = []

@@ -106,6 +106,7 @@ def test_one_writes_and_another_number_of_processes_goes_on(tmp_path: Path) -> N
     close(two["state"]["mean"], want["state"]["mean"])
 
 
+@pytest.mark.nightly
 def test_a_process_that_dies_ends_the_other(tmp_path: Path) -> None:
     one, other = start("killed", tmp_path)
     try:
