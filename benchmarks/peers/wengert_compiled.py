@@ -1,4 +1,4 @@
-"""Wengert with `compile` on the loss of one example, which NumPy then computes for the batch.
+"""Wengert with `compile` on the loss of one example, called on the batch: machine code, or NumPy for wide layers.
 
 A whole step is what a user writes: `loss.mean(X, Y)`, `zero_grad`, `backward`, `optimizer.step()`. The kernel is the
 lifted array program alone, forward and reverse: without the parameters that are read before it, and without what hands
@@ -18,14 +18,14 @@ import numpy as np
 from benchmarks import gpt, problems, scalar
 from benchmarks.peers.wengert_library import mlp
 from wengert import Value, losses, optim
-from wengert.compiler.backends import BACKENDS, default_backend
+from wengert.compiler.backends import BACKENDS
 from wengert.compiler.function import Compiled
 
 __all__ = ["KERNELS", "LIFTS", "PROGRAMS", "TITLE"]
 
-TITLE = "Wengert, compiled loss (NumPy)"
+TITLE = "Wengert, compiled loss"
 
-compiled: Any = partial(Compiled, backend=BACKENDS[os.environ.get("WENGERT_BACKEND", default_backend().name)])
+compiled: Any = partial(Compiled, backend=BACKENDS.get(os.environ.get("WENGERT_BACKEND", "")))  # None: by the rule
 Pair = tuple[Callable[[], list[float]], Callable[[], Any]]  # a whole step; its kernel
 
 
