@@ -158,7 +158,7 @@ class Runtime:
                 if not alone:
                     self.uncount(entry, 1)
                     return eager()
-                if entry.is_as_asked(ran):
+                if entry.is_current(ran):
                     result, watch = self.observe(entry, eager, arguments)
                     if watch is not None:
                         self.record(entry, arguments, arguments.arrays, result, watch)
@@ -218,7 +218,7 @@ class Runtime:
                 self.uncount(entry, arguments.count())
             if not alone or row in known:  # its specialization does not hold for it
                 return False
-            if not entry.is_as_asked(ran):
+            if not entry.is_current(ran):
                 return True
             result, watch = self.observe(entry, arguments.prepared(self.function, row), arguments)
             known[row] = result

@@ -1,14 +1,14 @@
 cimport cython
 from wengert.engine cimport Value
-cdef tuple ALIKE, KINDS
+cdef tuple BY_VALUE, KINDS
 cdef class ArgumentReader:
     cdef int kind
     cdef object expected
     cdef Py_ssize_t place, size
     cdef tuple shape, held, keys
-    cdef str of
+    cdef str dtype_kind
     cdef list children
-    cdef bint is_int, takes_arrays, is_one
+    cdef bint is_int, takes_arrays, checks_identity
     cdef bint _resembles_list(self, object x) except -1
     cdef object widened(self, object x, object numpy)
     @cython.locals(n=Py_ssize_t, child=ArgumentReader)

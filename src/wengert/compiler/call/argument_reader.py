@@ -1,4 +1,4 @@
-"""Where the numbers of an argument go.
+"""Reads the arguments of a call into arrays.
 
 Like the engine, this file runs as it stands and is compiled by Cython, with `argument_reader.pxd`.
 """
@@ -17,40 +17,27 @@ if False:  # what the compiler reads instead of the stand-in
 
 __all__ = ["ArgumentReader", "are_equal", "reference_to"]
 
-ALIKE = (str, int, bytes)  # equal ones of these are one to a program
-KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what readers are for
+BY_VALUE = (str, int, bytes)  # compared by value, other objects by identity
+KINDS = ("fixed", "float", "int", "value", "numbers", "values", "items", "keyed")
 
 
 @cython.cclass
 class ArgumentReader:
-    """What an argument is to be, or an item of one, and where its numbers go.
+    """Describes one argument, or an item of one, and says into which array its numbers go.
 
     Args:
-        kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
-            lists of them; items is a list or tuple of readers, keyed a dict of them.
-        expected: the thing that is fixed, or the type of the number or of the items.
-        place: of its array among those of a call.
-        shape: of an example of it.
-        held: the type of each axis of nested lists: list or tuple.
-        children: the readers in it.
-        keys: of these.
-        of: what numbers these are: f for floats, i for integers, b for bools.
-        takes_arrays: whether they may be in an array of NumPy.
-        is_one: whether it matters if the same thing is passed elsewhere too.
+        kind: "fixed" for a part of the program; "float", "int" and "value" for one number; "numbers" and "values" for
+            arrays or nested lists of numbers; "items" for a list or tuple of readers, "keyed" for a dict of them.
+        expected: the fixed object, or the type of the number or container.
+        place: the position of its array among those of a call.
+        shape: the shape for one example.
+        held: for each axis of nested lists, list or tuple.
+        children: the readers of the items.
+        keys: the keys of a dict.
+        dtype_kind: "f" for floats, "i" for integers, "b" for bools.
+        takes_arrays: True if a NumPy array may hold the numbers.
+        checks_identity: True if the signature depends on whether the same object is passed elsewhere too.
     """
-
-    children: Any
-    held: Any
-    is_one: Any
-    keys: Any
-    kind: Any
-    of: Any
-    place: Any
-    shape: Any
-    size: Any
-    takes_arrays: Any
-    expected: Any
-    is_int: Any
 
     def __init__(
         self,
@@ -61,21 +48,23 @@ class ArgumentReader:
         held: tuple[Any, ...] = (),
         children: Sequence[Any] = (),
         keys: Sequence[Any] = (),
-        of: str = "f",
+        dtype_kind: str = "f",
         takes_arrays: bool = False,
-        is_one: bool = False,
+        checks_identity: bool = False,
     ) -> None:
-        self.kind, self.expected, self.place, self.shape, self.held = KINDS.index(kind), expected, place, shape, held
-        self.children, self.keys, self.of, self.is_int = list(children), tuple(keys), of, of == "i"
-        self.takes_arrays, self.is_one = takes_arrays, is_one
-        self.size = 1
+        self.kind: Any = KINDS.index(kind)
+        self.expected, self.place, self.shape, self.held = expected, place, shape, held
+        self.children, self.keys = list(children), tuple(keys)
+        self.dtype_kind, self.is_int = dtype_kind, dtype_kind == "i"
+        self.takes_arrays, self.checks_identity = takes_arrays, checks_identity
+        self.size: Any = 1
         for n in shape:
             self.size *= n
 
     def resembles(self, x: Any, numpy: Any, batched: bool) -> bool:
-        """Return True if an argument looks like this one from outside; the numbers in it are not read."""
+        """Return True if an argument has the expected type and shape; its numbers are not read."""
         kind = KINDS[self.kind]
-        if kind in ("float", "whole"):
+        if kind in ("float", "int"):
             return type(x) is self.expected
         if kind == "value":
             return isinstance(x, Value)
@@ -83,7 +72,7 @@ class ArgumentReader:
             return are_equal(x, self.expected)
         if kind == "numbers":
             if type(x) is numpy.ndarray:
-                wide = x.dtype.kind == self.of and (self.of == "b" or x.dtype.itemsize == 8)
+                wide = x.dtype.kind == self.dtype_kind and (self.dtype_kind == "b" or x.dtype.itemsize == 8)
                 return bool(self.takes_arrays and wide and x.shape[1 if batched else 0 :] == self.shape)
             if batched and (type(x) is not list or not x):
                 return False
@@ -100,28 +89,28 @@ class ArgumentReader:
         return True
 
     def _resembles_list(self, x: Any) -> bool:
-        """The same of nested lists of numbers, by the first item of each."""
+        """Return True if nested lists have the expected types and lengths, judged by the first item of each."""
         for axis, kind in enumerate(self.held):
             if type(x) is not kind or len(x) != self.shape[axis]:
                 return False
             x = x[0]
-        return type(x) is int or (type(x) is float and self.of == "f")
+        return type(x) is int or (type(x) is float and self.dtype_kind == "f")
 
     def widened(self, x: Any, numpy: Any) -> Any:
-        """An array of such numbers as wide ones, one row behind the other; None if it holds others."""
-        if x.dtype.kind != self.of:
+        """Convert an array to contiguous float64 or int64; None if it holds another kind of number."""
+        if x.dtype.kind != self.dtype_kind:
             return None
         return numpy.array(x, numpy.int64 if self.is_int else numpy.float64, order="C")
 
 
 class Reference(ref[Any]):
-    """What stands for a thing that is part of the program, and is not kept alive for that."""
+    """A weak reference of our own class: users may pass weak references too."""
 
     __slots__ = ()
 
 
 def reference_to(x: Any) -> Reference | None:
-    """A weak reference to a thing, if there are such."""
+    """Return a weak reference to an object, or None if its type allows none."""
     try:
         return Reference(x)
     except TypeError:
@@ -129,12 +118,12 @@ def reference_to(x: Any) -> Reference | None:
 
 
 def are_equal(x: Any, y: Any) -> bool:
-    """Return True if two things are one to a program: the same, or equal ones of the kinds that are told by value.
+    """Return True if two objects are the same to a program: identical, or equal strings, integers or bytes.
 
     Args:
-        x: what is passed.
-        y: what is expected, or a reference to it.
+        x: the object passed.
+        y: the object expected, or a reference to it.
     """
     if x is y:
         return True
-    return y() is x if type(y) is Reference else type(x) is type(y) and type(x) in ALIKE and bool(x == y)
+    return y() is x if type(y) is Reference else type(x) is type(y) and type(x) in BY_VALUE and bool(x == y)

@@ -4,9 +4,9 @@ from wengert.compiler.call.executable cimport Executable, Workspace
 from wengert.compiler.call.argument_reader cimport ArgumentReader, are_equal
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
-cdef int COMPILED, CHECKED_CALLS, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW
+cdef int COMPILED, CHECKED_CALLS, FIXED, FLOAT, INT, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW
 cdef object MISSING
-cdef list in_force, NONE
+cdef list in_force, NO_VALUES
 @cython.final
 cdef class CacheEntry:
     cdef public object signature, candidate, latest, lock
@@ -19,7 +19,7 @@ cdef class CacheEntry:
     cdef tuple names
     cdef Py_ssize_t first, last, arity
     cdef object numpy, ndarray
-    cpdef bint is_as_asked(self, Call call) except -1
+    cpdef bint is_current(self, Call call) except -1
     cpdef Call acquire(self)
 @cython.final
 cdef class Call:
@@ -28,7 +28,7 @@ cdef class Call:
     cdef readonly list shares
     cdef readonly bint was_finite, was_computed
     cdef bint has_float, is_narrow, is_split
-    cdef list asked, arrays, memory, values, seen
+    cdef list tried, arrays, memory, values, seen
     cdef long long[::1] memory_at
     cdef Py_ssize_t count
     cdef object release(self)
@@ -40,13 +40,13 @@ cdef class Call:
     @cython.locals(n=Py_ssize_t)
     cdef bint _read_one(self, ArgumentReader reader, object x) except -1
     @cython.locals(entry=CacheEntry, batched=bint, at="long long", end="long long", rows=Py_ssize_t)
-    cdef bint _take_numbers(self, ArgumentReader reader, object x) except -1
-    cdef bint _take_values(self, ArgumentReader reader, object x) except -1
-    cdef bint _is_count(self, Py_ssize_t count) except -1
+    cdef bint _read_numbers(self, ArgumentReader reader, object x) except -1
+    cdef bint _read_values(self, ArgumentReader reader, object x) except -1
+    cdef bint _matches_count(self, Py_ssize_t count) except -1
     @cython.locals(rows=Py_ssize_t, start=Py_ssize_t)
     cdef Py_ssize_t _fill_rows(self, ArgumentReader reader, object x, long long at) except -1
     cdef Py_ssize_t _fill(self, ArgumentReader reader, object x, Py_ssize_t axis, long long at) except -1
-    @cython.locals(whole="long long")
+    @cython.locals(number="long long")
     cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at) except -1
     @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, with_grads=bint, value=double)
     cdef object run_one(self, list arrays, list values, bint disabled)
@@ -56,8 +56,8 @@ cdef class Call:
     cdef object _in_strips(self, list spaces, Workspace first, list arrays, Py_ssize_t count, str how, bint with_grads, double scale)
     @cython.locals(count=Py_ssize_t, is_whole=bint)
     cdef bint _split(self, list spaces, Workspace first, list arrays, Py_ssize_t at, Py_ssize_t end, bint with_grads, double scale, object results, list left) except -1
-    cdef object _note(self, object made, object rows)
-    cdef object _each(self, object values, object dtype)
+    cdef object _note_share(self, object made, object rows)
+    cdef object _mapped(self, object values, object dtype)
     @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
     cdef object _reduced(self, double value, object spaces, Workspace first, bint with_grads)
 cdef Py_ssize_t _length(object readers) except -1

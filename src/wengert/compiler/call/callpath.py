@@ -1,12 +1,11 @@
-"""The path of a call: from what is passed to a compiled function to the node that it gives.
+"""Serves a call of a compiled function from its specializations.
 
-A `CallPath` finds the `CacheEntry` of the call's signature, which reads the arguments by its readers and runs the first
-specialization whose guards pass. All else goes to `runtime.py`, which alone records, compiles, compares and falls back.
-Like the engine, this file runs as it stands and is compiled by Cython, with `callpath.pxd`.
+A `CallPath` finds the `CacheEntry` of the call's signature, which reads the arguments and runs the first specialization
+whose guards pass. Everything else goes to `runtime.py`, which alone records, compiles, compares and falls back. Like
+the engine, this file runs as it stands and is compiled by Cython, with `callpath.pxd`.
 
-Nothing here is held by one call alone: what a call reads, and what it comes to, is in a `Call` of its own, and what is
-computed in a workspace of the specialization. So any number of calls run at once: those of other threads, and those
-that code makes which a call itself runs.
+Any number of calls run at once, in several threads or nested: each has a `Call` for its arguments and results, and
+takes a workspace of the specialization to compute in.
 """
 
 from __future__ import annotations
@@ -32,29 +31,27 @@ __all__ = ["CacheEntry", "Call", "CallPath"]
 
 COMPILED = BY_NAME["compiled"].code
 CHECKED_CALLS = policy.CHECKED_CALLS
-FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # what a reader is for: see `ArgumentReader`
-FEW = 16  # among so many things it is quickly seen whether two are one
-NONE: list[Any] = []  # the Values among the arguments of a batch
-MISSING = object()  # what stands for an argument that was not passed
+FIXED, FLOAT, INT, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # see `ArgumentReader`
+FEW = 16  # objects that are compared pairwise
+NO_VALUES: list[Any] = []  # a batch has no Values among its arguments
+MISSING = object()
 
 
 @cython.cclass
 class CacheEntry:
-    """The calls with one signature of arguments, and the specializations that serve them.
+    """The calls with one signature, and the specializations that serve them.
 
     Attributes:
         signature: see `trace.arguments`.
-        specializations: in the order in which they were recorded; the list is replaced, and never changed.
-        candidate: what is recorded and no specialization yet.
-        fallback_reason: why the function itself serves; empty if it need not.
-        is_eager: whether it serves, for that reason or another.
-        calls: how many there were, and how many examples.
-        is_thorough: whether each call whose number is a power of two is compared.
+        specializations: in the order in which they were recorded; the list is replaced, never changed.
+        candidate: the recording that is not compiled yet.
+        fallback_reason: why the function runs uncompiled; empty if it need not.
+        is_eager: True if the function itself runs, for that reason or another.
+        calls: the number of calls.
+        examples: the number of examples in them.
+        is_thorough: True if each call whose number is a power of two is compared with the function.
         latest: the specialization that served last.
     """
-
-    first: Any
-    last: Any
 
     def __init__(self, numpy: Any, signature: Any, is_thorough: bool) -> None:
         self.numpy = numpy
@@ -64,70 +61,69 @@ class CacheEntry:
         self.specializations: list[Any] = []
         self.candidate: Any = None
         self.fallback_reason = ""
-        self.clause = ""  # by which the function itself serves
+        self.clause = ""  # the rule by which the function itself runs
         self.is_eager = False
         self.calls = self.examples = 0
-        self.least = 0  # for fewer examples than so many the function itself serves
-        self.until = 0  # until so many examples have run the candidate waits
-        self.changes = 0  # how many watched runs changed something
-        self.used = 0  # when it was used last, in calls of the function
-        self.checks = 0  # how often its specializations were compared with the function,
-        self.invalidations = 0  # how many of them were dropped then,
-        self.not_finite = 0  # and how many calls the function itself served as something was not finite
+        self.least = 0  # with fewer examples the function itself runs
+        self.until = 0  # the candidate waits until this many examples have run
+        self.changes = 0  # the watched runs that changed an object
+        self.used = 0  # the number of the function's call that used it last
+        self.checks = 0  # comparisons of its specializations with the function
+        self.invalidations = 0  # specializations that were dropped as they differed
+        self.not_finite = 0  # calls that fell back as a number was not finite
         self.latest: Any = None
-        self.lock: Any = RLock()  # over making code of the candidate
+        self.lock: Any = RLock()  # held to compile the candidate
         self.readers: list[Any] = []
         self.names: tuple[str, ...] = ()
-        self.first = self.last = 0
+        self.first: Any = 0
+        self.last: Any = 0
         self.batched: Any = False
-        self.arity: Any = 0  # how many arrays the readers give
+        self.arity: Any = 0  # the number of arrays that the readers fill
         self.pool: list[Any] = []
 
     def open(self, readers: list[Any], names: Sequence[str], first: Int, last: Int, batched: bool) -> None:
-        """Say how the arguments are read: the first ones by place alone, from the last on by name alone."""
+        """Set how arguments are read: the first ones are passed by position only, those from `last` on by name only."""
         self.readers, self.names, self.first, self.last, self.batched = readers, tuple(names), first, last, batched
         self.arity = _length(readers)
 
-    def is_as_asked(self, call: Call) -> bool:
-        """Return True if all that there is by now was asked by a call, and nothing is recorded."""
-        return self.candidate is None and self.specializations is call.asked
+    def is_current(self, call: Call) -> bool:
+        """Return True if nothing was recorded since the call tried the specializations."""
+        return self.candidate is None and self.specializations is call.tried
 
     def acquire(self) -> Call:
-        """What a call works with, which is nobody else's; who does not `release` it leaves it to the collector."""
+        """Return a `Call` that nobody else uses; one that is never released goes to the garbage collector."""
         call = memory.pop(self.pool)
         return Call(self) if call is None else call
 
 
 @cython.cclass
 class Call:
-    """One call: its arguments as they were read, and what specializations came to.
+    """One call: its arguments, and the results of the specializations.
 
     Attributes:
-        left: of a batch the rows that no specialization holds for.
-        partial: what the others of these came to: see `run_batch`.
-        asked: the specializations.
-        ran: the one that served the call; None if none did,
-        shares: or several did: pairs of one and its rows.
-        was_finite: whether all that it came to was,
-        was_computed: and whether it could be computed at all.
+        left: the rows of a batch for which no specialization's guards pass.
+        partial: the results of the other rows: see `_in_strips`.
+        tried: the list of specializations that the call tried.
+        ran: the one that served the whole call, or None.
+        shares: if several served a batch, pairs of a specialization and its rows.
+        was_finite: True if all numbers were finite.
+        was_computed: True if no operation raised an error.
     """
-
-    count: Any
 
     def __init__(self, entry: CacheEntry) -> None:
         self.entry: CacheEntry = entry
-        self.count = 0
+        self.count: Any = 0
         self.arrays: list[Any] = [None] * entry.arity
-        self.memory: list[Any] = [None] * entry.arity  # for the numbers of lists, which lie there each time
+        self.memory: list[Any] = [None] * entry.arity  # reused arrays for the numbers of lists
         self.memory_at: Any = entry.numpy.zeros(entry.arity, entry.numpy.int64)
         self.values: list[Any] = []
-        self.seen: list[Any] = []
-        self.has_float: Any = False  # whether a float was among the numbers of a list
-        self.is_narrow: Any = False  # whether an array among the arguments has numbers of another width than Python's
-        self.is_split: Any = False  # whether the last batch was shared out among several specializations
+        self.seen: list[Any] = []  # objects of which no two may be the same
+        self.has_float: Any = False  # a float was in the list just read
+        self.is_narrow: Any = False  # an array among the arguments was converted to float64 or int64
+        self.is_split: Any = False  # the last strip needed several specializations
         self.was_finite: Any = True
         self.was_computed: Any = True
-        self.asked: list[Any] = []
+        self.tried: list[Any] = []
         self.found: Any = None
         self.left: Any = ()
         self.partial: Any = None
@@ -135,11 +131,10 @@ class Call:
         self.shares: list[Any] = []
 
     def release(self) -> None:
-        """Give it back."""
         memory.push(self.entry.pool, self)
 
     def must_check(self) -> bool:
-        """Return True if this call, which is counted and was just served, is compared with the function."""
+        """Return True if this call, which is counted and was just served, is to be compared with the function."""
         made: Executable
         entry = self.entry
         if entry.is_thorough and not entry.calls & (entry.calls - 1):
@@ -153,13 +148,13 @@ class Call:
         return False
 
     def served(self) -> list[Any]:
-        """What served the call: pairs of a specialization and its rows, or None for all of them."""
+        """List pairs of a specialization and its rows, or None for all rows."""
         return self.shares if self.ran is None else [(self.ran, None)]
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def read(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
-        """Read the arguments; False if they are not of this form, or this cannot tell."""
+        """Read the arguments; False if they have another signature, or the readers cannot tell."""
         entry, given = self.entry, len(args)
         if given + len(named) != len(entry.readers) or not entry.first <= given <= entry.last:
             return False
@@ -189,10 +184,10 @@ class Call:
         if kind == FLOAT:
             self.arrays[reader.place] = x if type(x) is float else float(x) if type(x) is reader.expected else None
             return type(x) is reader.expected
-        if kind == WHOLE:
+        if kind == INT:
             self.arrays[reader.place] = x if type(x) is int else int(x) if type(x) is reader.expected else None
             return type(x) is reader.expected
-        if reader.is_one:
+        if reader.checks_identity:
             self.seen.append(x)
         if kind == VALUE:
             if not isinstance(x, Value):
@@ -204,11 +199,11 @@ class Call:
         if kind == FIXED:
             return are_equal(x, reader.expected)
         if kind == NUMBERS:
-            return self._take_numbers(reader, x)
+            return self._read_numbers(reader, x)
         if type(x) is not reader.expected or len(x) != len(reader.children) + reader.size * (kind == VALUES):
             return False
         if kind == VALUES:
-            return self._take_values(reader, x)
+            return self._read_values(reader, x)
         if kind == KEYED:
             for n, (key, item) in enumerate(x.items()):
                 if not are_equal(key, reader.keys[n]):
@@ -221,7 +216,7 @@ class Call:
                 return False
         return True
 
-    def _take_numbers(self, reader: ArgumentReader, x: Any) -> bool:
+    def _read_numbers(self, reader: ArgumentReader, x: Any) -> bool:
         """Read an array, or nested lists of numbers."""
         entry = self.entry
         batched = entry.batched
@@ -229,16 +224,16 @@ class Call:
             if not reader.takes_arrays:
                 return False
             rows = -1 if batched else 0
-            if reader.of == "b" or not memory.address(x, reader.is_int, reader.shape, rows):
+            if reader.dtype_kind == "b" or not memory.address(x, reader.is_int, reader.shape, rows):
                 self.is_narrow = self.is_narrow or x.dtype.itemsize < 8 or not x.dtype.isnative
                 x = reader.widened(x, entry.numpy)
                 if x is None or not memory.address(x, reader.is_int, reader.shape, rows):
                     return False
             self.arrays[reader.place] = x
-            return not batched or self._is_count(len(x))
-        if not ieee.COMPILED or reader.of == "b" or not (reader.held or (batched and not reader.shape)):
-            return False  # interpreted, NumPy is the faster one to read lists
-        if batched and (type(x) is not list or not self._is_count(len(x))):
+            return not batched or self._matches_count(len(x))
+        if not ieee.COMPILED or reader.dtype_kind == "b" or not (reader.held or (batched and not reader.shape)):
+            return False  # interpreted, NumPy reads lists faster
+        if batched and (type(x) is not list or not self._matches_count(len(x))):
             return False
         made, at = self.memory[reader.place], self.memory_at[reader.place]
         if made is None or batched:
@@ -253,11 +248,10 @@ class Call:
         return end != 0 and (reader.is_int or self.has_float)
 
     def _fill_rows(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
-        """Write the numbers of a batch, for which there is room for so many examples: see `_fill`.
-
-        Between pieces of a long one, other threads run and Ctrl-C is answered.
+        """Write the numbers of a batch to an address, like `_fill`; let other threads run, and check for Ctrl-C, between
+        pieces of a long one.
         """
-        if len(x) != self.count:  # by now
+        if len(x) != self.count:  # another thread may change it
             return 0
         rows = policy.ROOM // (8 * reader.size) if reader.size else self.count
         rows = rows if 0 < rows < self.count else self.count
@@ -280,7 +274,7 @@ class Call:
         return at
 
     def _fill(self, reader: ArgumentReader, x: Any, axis: Int, at: Int) -> Int:
-        """Write the numbers of nested lists to an address; returns the one behind, or 0 if they are others."""
+        """Write the numbers of nested lists to an address; return the address after them, or 0 if they do not fit."""
         if type(x) is not reader.held[axis] or len(x) != reader.shape[axis]:
             return 0
         if axis == len(reader.shape) - 1:
@@ -292,7 +286,7 @@ class Call:
         return at
 
     def _fill_items(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
-        """Write the numbers of one list."""
+        """Write the numbers of one list, like `_fill`."""
         for item in x:
             if type(item) is float:
                 if reader.is_int:
@@ -303,19 +297,19 @@ class Call:
                 return 0
             else:
                 try:
-                    whole: int = item
+                    number: int = item
                 except OverflowError:
                     return 0
-                if not memory.is_exact(whole):
+                if not memory.is_exact(number):
                     return 0
                 if reader.is_int:
-                    memory.put_whole(at, whole)
+                    memory.put_int(at, number)
                 else:
-                    memory.put(at, whole)
+                    memory.put(at, number)
             at += 8
         return at
 
-    def _take_values(self, reader: ArgumentReader, x: Any) -> bool:
+    def _read_values(self, reader: ArgumentReader, x: Any) -> bool:
         numbers = []
         for item in x:
             if not isinstance(item, Value):
@@ -328,7 +322,7 @@ class Call:
         self.arrays[reader.place] = self.entry.numpy.array(numbers)
         return True
 
-    def _is_count(self, count: Int) -> bool:
+    def _matches_count(self, count: Int) -> bool:
         if self.count < 0:
             self.count = count
         return self.count == count and count > 0
@@ -336,16 +330,16 @@ class Call:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def run(self, arrays: list[Any], values: list[Any], count: Int, how: str, disabled: bool) -> None:
-        """Python-visible wrapper of `run_one`, and of `run_batch` where `how` says what is asked of a batch."""
-        self.asked = self.entry.specializations
+        """Python-visible wrapper of `run_one`, and of `run_batch` if `how` is not empty."""
+        self.tried = self.entry.specializations
         if how:
             self.found = self.run_batch(arrays, count, how, disabled)
         else:
             self.found = self.run_one(arrays, values, disabled)
 
     def run_one(self, arrays: list[Any], values: list[Any], disabled: bool) -> Any:
-        """The result of the first specialization that holds, which is then the one that `ran`; None if none holds, or
-        if that comes to what is not finite.
+        """Return the result of the first specialization whose guards pass, and note that it `ran`; None if there is
+        none, or its result is not finite.
         """
         made: Executable
         space: Workspace
@@ -367,7 +361,7 @@ class Call:
             with_grads = not (disabled or made.is_number)
             if made.build is not None:
                 with_grads = with_grads and len(made.places) + len(values) > 0
-                if with_grads:  # all results at once show whether a derivative is not finite: see `SavedCall.turn`
+                if with_grads:  # the derivatives of the results' sum, to see whether they are finite
                     space.weigh(made.computed)
             if not space.run(arrays, 1, with_grads, 1.0) or not space.guards_pass(0, 1):
                 space.release()
@@ -376,7 +370,7 @@ class Call:
             found = None
             if made.build is not None:
                 if not with_grads or space.is_finite():
-                    found = space.several(arrays, values, with_grads)
+                    found = space.build_result(arrays, values, with_grads)
                 self.was_finite = found is not None
                 space.release()
                 return found
@@ -394,11 +388,11 @@ class Call:
         return None
 
     def run_batch(self, arrays: list[Any], count: Int, how: str, disabled: bool) -> Any:
-        """The mean, the sum or each of the results; None if something is not finite or cannot be computed, or if rows
-        are `left` that no specialization holds for.
+        """Return the mean, the sum or an array of the results; None if a number is not finite, an operation raised, or
+        rows are `left` for which no guards pass.
 
         Raises:
-            ArgumentError: there is more than one Value an example.
+            ArgumentError: the function gives more than one Value per example.
         """
         space: Workspace
         first: Workspace
@@ -407,7 +401,8 @@ class Call:
         with_grads, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
         spaces, first = [], None  # type: ignore[assignment]
         for made in self.entry.specializations:
-            space = Executable.acquire(made)  # by the class: else Cython looks whether a class of Python's has another
+            # `made.acquire()` is slower: Cython looks for an override in a Python subclass
+            space = Executable.acquire(made)
             space.begin(count, 0 if first is None else first.strip, with_grads)
             if first is None and space.is_ready(None):
                 first = space
@@ -423,19 +418,19 @@ class Call:
         self, spaces: list[Any], first: Workspace, arrays: list[Any], count: Int, how: str, with_grads: bool,
         scale: float,
     ) -> Any:  # fmt: skip
-        """The result of a batch, of which each example runs by the first specialization that holds for it. Where rows
-        are left, `partial` has the results in an array or, but for `map`, the sum of them as a node.
+        """Run each example of a batch by the first specialization whose guards pass for it, and return the result. If
+        rows are left, `partial` has the array of the other results or, for a mean or a sum, the node of their sum.
 
-        What a number is added to does not depend on which specialization a strip was given to first.
+        The order of additions does not depend on which specialization a strip was given to first.
 
         Args:
-            spaces: of all specializations.
-            first: of the first one that can run.
+            spaces: a workspace of each specialization.
+            first: that of the first one that can run.
             arrays: the arguments.
-            count: how many examples there are.
-            how: as of `run_batch`.
-            with_grads: whether derivatives are asked for.
-            scale: of their seed.
+            count: the number of examples.
+            how: as in `run_batch`.
+            with_grads: True to compute derivatives.
+            scale: the seed of the derivatives.
         """
         entry, made, at = self.entry, first.made, 0
         results = entry.numpy.empty((count, *(made.shape or ()))) if how == "map" else None
@@ -449,7 +444,7 @@ class Call:
                     if at - start == count:
                         self.ran = made
                     else:
-                        self._note(made, range(start, at))
+                        self._note_share(made, range(start, at))
             if at < count:
                 end = at + first.strip if at + first.strip < count else count
                 if not self._split(spaces, first, arrays, at, end, with_grads, scale, results, left):
@@ -465,10 +460,10 @@ class Call:
             dtype = None if self.shares else made.dtype
             for other, _ in self.shares:
                 dtype = other.dtype if dtype is None else entry.numpy.promote_types(dtype, other.dtype)
-            found = self._each(results, dtype)
-        elif made.is_one:
+            found = self._mapped(results, dtype)
+        elif made.is_scalar:
             found = self._reduced(first.total * scale, spaces if self.ran is None else None, first, with_grads)
-        elif left:  # of which one may raise before
+        elif left:  # an example that is left may raise an error, which comes first
             found = None
         else:
             raise ArgumentError(f"{how} needs one Value an example, and the function gives {made.shape}: use map")
@@ -481,7 +476,7 @@ class Call:
         self, spaces: list[Any], first: Workspace, arrays: list[Any], at: Int, end: Int, with_grads: bool,
         scale: float, results: Any, left: list[Any],
     ) -> bool:  # fmt: skip
-        """Run a strip by several specializations; False if that cannot be."""
+        """Run a strip by several specializations; False if that is impossible."""
         made: Executable
         space: Workspace
         numpy, shape, count = self.entry.numpy, first.made.shape or (), end - at
@@ -503,7 +498,7 @@ class Call:
             space.add_grads()
             self.entry.latest = made
             is_whole = space is first and len(taken) == count
-            self._note(made, at + taken if at else taken)
+            self._note_share(made, at + taken if at else taken)
         self.is_split = not is_whole
         if results is None and is_whole:
             first.total += first.added(count)
@@ -511,28 +506,29 @@ class Call:
             first.total += memory.total(memory.address(values, False, values.shape, 0), count)
         return True
 
-    def _note(self, made: Any, rows: Any) -> None:
-        """Note what served some rows; of each specialization those of one strip are enough to compare."""
+    def _note_share(self, made: Any, rows: Any) -> None:
+        """Note which specialization served some rows; its rows of one strip are enough to compare."""
         for other, _ in self.shares:
             if other is made:
                 return
         self.shares.append((made, rows))
 
-    def _each(self, values: Any, dtype: Any) -> Any:
-        """The result of each example, of the kind that the function gives, if all are finite."""
+    def _mapped(self, values: Any, dtype: Any) -> Any:
+        """Return the array of results in the function's dtype; None if one is not finite."""
         if memory.finite(memory.address(values, False, values.shape, 0), values.size):
             return values if values.dtype == dtype else values.astype(dtype)
         self.was_finite = False
         return None
 
     def _reduced(self, value: float, spaces: Any, first: Workspace, with_grads: bool) -> Any:
-        """A node with this value, and the derivatives of all that ran; or a leaf. None if not all is finite.
+        """Return a node with this value and the derivatives of all specializations that ran, or a leaf; None if a
+        number is not finite.
 
         Args:
-            value: of the node.
-            spaces: of all specializations; None if but the first one ran.
+            value: the value of the node.
+            spaces: a workspace of each specialization; None if only the first one ran.
             first: that of the first one.
-            with_grads: whether derivatives are asked for.
+            with_grads: True to compute derivatives.
         """
         space: Workspace
         made: Executable
@@ -542,8 +538,8 @@ class Call:
         if spaces is None:
             first.end()
             self.was_finite = self.was_finite and first.is_finite()
-            return first.node(value, NONE) if self.was_finite else None
-        known: dict[int, Any] = {}  # the places of the parameters
+            return first.node(value, NO_VALUES) if self.was_finite else None
+        known: dict[int, Any] = {}  # the index of each parameter among the operands
         operands: list[Any] = []
         sums: list[float] = []
         leaves = True
@@ -555,7 +551,7 @@ class Call:
             leaves = leaves and made.leaves
             for n in range(len(made.places)):
                 p, place = made.operands[n], n
-                if n >= len(operands) or operands[n] is not p:  # nearly always they are the same ones
+                if n >= len(operands) or operands[n] is not p:  # nearly always they are the same
                     place = known.setdefault(id(p), len(operands))
                     if place == len(operands):
                         operands.append(p)
@@ -580,7 +576,7 @@ def _length(readers: Sequence[Any]) -> Int:
 
 
 def _are_different(things: list[Any]) -> bool:
-    """Whether no two of some things are one; False if they are too many to tell."""
+    """Return True if all objects are distinct; False if two are the same, or there are too many to compare."""
     count = len(things)
     if count > FEW:
         return False
@@ -596,22 +592,20 @@ def _are_different(things: list[Any]) -> bool:
 
 @cython.cclass
 class CallPath:
-    """What a compiled function does first when it is called."""
-
-    function: Any
-    runtime: Any
+    """The first code that runs when a compiled function is called."""
 
     def begin(self, function: Any, runtime: Any) -> None:
         """Set the function and its fallback."""
-        self.function, self.runtime = function, runtime
-        self.ones: list[Any] = []  # the entries of single calls that can be read here,
+        self.function: Any = function
+        self.runtime: Any = runtime
+        self.ones: list[Any] = []  # the entries of single calls for which there are readers,
         self.batches: list[Any] = []  # and those of batches
-        self.is_eager = False  # whether the function itself serves all calls
-        self.uses: Any = 0  # how often an entry was
+        self.is_eager = False  # the function itself runs for all calls
+        self.uses: Any = 0  # calls that found an entry
         self.last: Any = None  # the entry of the last call
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """The function's value for one example, a Value like that of the function itself."""
+        """Call the function on one example."""
         disabled = False
         if in_force:
             mode = self.runtime.mode()
@@ -623,19 +617,19 @@ class CallPath:
         return self.serve(args, named, "", disabled)
 
     def call_batch(self, args: tuple[Any, ...], named: dict[str, Any], how: str) -> Any:
-        """The same for a batch: the mean, the sum, or each of the results."""
+        """Return the mean, the sum or an array of the results for a batch."""
         if in_force:
             return self.runtime.call(args, named, how)
         return self.serve(args, named, how, False)
 
     def serve(self, args: tuple[Any, ...], named: dict[str, Any], how: str, disabled: bool) -> Any:
-        """What the specializations give; else the runtime takes over.
+        """Return the result of the specializations, or let the runtime take over.
 
         Args:
-            args: of the call.
-            named: of the call, by name.
-            how: empty for one example.
-            disabled: whether nobody asks for derivatives.
+            args: the arguments passed by position.
+            named: those passed by name.
+            how: mean, sum or map for a batch; empty for one example.
+            disabled: True if no derivatives are wanted.
         """
         entry: CacheEntry
         call: Call

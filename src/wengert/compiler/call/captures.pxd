@@ -1,6 +1,6 @@
 cimport cython
 from wengert.compiler.call cimport memory
-cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES, AS_IT_WAS, LENGTH
+cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES, UNCHANGED, LENGTH
 cdef object _missing
 cdef tuple PLAIN
 @cython.locals(names=dict)

@@ -1,7 +1,7 @@
-"""What a function reads outside of itself, as its recordings look at it before each run: whether it is as it was found.
+"""Checks before each run that what a function read outside of its arguments is still the same.
 
-A float is no part of a program: the number of now goes to the parameters of the run that looks, and nowhere else, so
-that threads may look at once.
+A captured float is not part of the program: each run reads its current number into its own parameters, so that several
+threads may check at once.
 
 Like the engine, this file runs as it stands and is compiled by Cython, with `captures.pxd`.
 """
@@ -32,23 +32,23 @@ __all__ = [
     "same",
 ]
 
-MISSING = _missing = object()  # what is found where nothing is
-NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # where a thing is read: see `look`
-KINDS = tuple(range(8))  # the same for other modules, which do not see the numbers of C
-AS_IT_WAS, LENGTH = -1, -2  # what of a container is not as it was found, beside the number of an item
+MISSING = _missing = object()
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # see `look`
+KINDS = tuple(range(8))  # for other modules: compiled, the names above are C integers
+UNCHANGED, LENGTH = -1, -2  # results of `Items.changed`, beside the index of an item
 PLAIN = (int, bool, str, bytes, complex, type(None))
 
 
 def look(kind: Int, source: Any, key: Any) -> Any:
-    """What is at a place now; MISSING if there is nothing.
+    """Return what is at a place now; MISSING if there is nothing.
 
     Args:
         kind: NAME for a key of a dict, such as a module's globals; CELL for a variable of an enclosing function;
-            ATTRIBUTE for what an object has by itself or by its class, without any `__getattr__`; CLASS for what a
-            class itself defines; FUNCTION for the code and the defaults of a function; CALL for what it gives; BYTES
-            for what is in an array; NAMES for the names of all that an object holds.
-        source: the dict, the cell, the object, the class, the function or the array.
-        key: of the dict; the name of the attribute.
+            ATTRIBUTE for an attribute of an object or its class, without any `__getattr__`; CLASS for what a class
+            itself defines; FUNCTION for the code and the defaults of a function; CALL for what the source returns;
+            BYTES for the contents of an array; NAMES for the names of all attributes of an object.
+        source: the dict, cell, object, class, function or array.
+        key: the key of the dict, or the name of the attribute.
     """
     if kind == NAME:
         names: dict[Any, Any] = source
@@ -69,17 +69,17 @@ def look(kind: Int, source: Any, key: Any) -> Any:
 
 
 def attributes_of(x: Any) -> list[str]:
-    """The names of all that an object holds."""
+    """List the names of an object's attributes, in slots and in its `__dict__`."""
     return [n for n in (*slots_of(type(x)), *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
 
 
 def slots_of(kind: Any) -> list[str]:
-    """The names of the slots that its objects have."""
     return [n for base in kind.__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
 
 
 def same(now: Any, then: Any) -> bool:
-    """Return True if a program cannot tell two things apart: they are one, or equal numbers, words or tuples of such.
+    """Return True if a program cannot tell two objects apart: they are identical, or equal numbers, strings or tuples
+    of such.
 
     >>> same(0.0, -0.0), same(1, True), same((1, "a"), (1, "a")), same([1], [1])
     (False, False, True, False)
@@ -95,12 +95,12 @@ def same(now: Any, then: Any) -> bool:
         return len(now) == len(then) and all(map(same, now, then))
     if kind is frozenset:
         return bool(now == then) and {*map(type, now)} == {*map(type, then)} and {*map(type, now)} <= {*PLAIN}
-    if kind is MethodType:  # made anew at each look
+    if kind is MethodType:  # each access makes a new one
         return now.__func__ is then.__func__ and now.__self__ is then.__self__
     if kind is complex:
         return same(now.real, then.real) and same(now.imag, then.imag)
     if kind.__module__ == "numpy":
-        from numpy import generic  # which need not be there
+        from numpy import generic  # NumPy is optional
 
         is_scalar = isinstance(then, generic) and not then.dtype.hasobject
         return bool(is_scalar and now.dtype == then.dtype and now.tobytes() == then.tobytes())
@@ -108,50 +108,43 @@ def same(now: Any, then: Any) -> bool:
 
 
 def are_alike(now: Any, then: Any) -> bool:
-    """Return True if two arrays are, also where memory says nothing of them: one of dates, or every other row."""
+    """Compare two arrays of any kind and layout; `memory.are_bytes` compares most of them, and faster."""
     return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
 
 
 def function_of(x: Any, source: Any) -> Any:
-    """Of a method of an object its function, which does not keep the object alive; else the thing itself."""
+    """Return the function of a method of `source`, which does not keep `source` alive; other objects as they are."""
     return x.__func__ if type(x) is MethodType and x.__self__ is source else x
 
 
 @cython.cclass
 class Place:
-    """Where one thing was read, and what was found there: a thing, or a float, for which a Value stands.
+    """A place that was read once, and the object or float found there; a Value stands for a float.
 
     Args:
         kind: see `look`.
-        source: where it was read.
+        source: see `look`.
         key: see `look`.
-        then: what was found.
-        leaf: the Value for a float.
-        name: of the place, in the user's terms.
-        is_weak: whether the source is one of the arguments, which is not kept alive: without it there is no such call.
-        number: where the float stands among a program's parameters; -1 where it does not count.
-    """
+        then: the object found.
+        leaf: the Value that stands for a float.
+        name: the name of the place in the user's terms.
+        is_weak: True if the source is an argument, which is not kept alive: without it no call has this signature.
 
-    kind: Any
-    source: Any
-    key: Any
-    then: Any
-    leaf: Any
-    name: Any
-    has_dict_alone: Any
-    is_weak: Any
+    Attributes:
+        number: the float's position among a program's parameters; -1 if the program does not use it.
+    """
 
     def __init__(
         self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str, is_weak: bool = False
     ) -> None:
         self.kind, self.key, self.leaf, self.name, self.is_weak = kind, key, leaf, name, is_weak
-        self.source = ref(source) if is_weak else source
+        self.source: Any = ref(source) if is_weak else source
         self.then = function_of(then, source) if is_weak else then
         self.has_dict_alone = kind == NAMES and not slots_of(type(source))
         self.number: Any = -1
 
     def is_stale(self, target: Int) -> bool:
-        """Return True if what is there now is another thing than it was; a float goes to the parameters there."""
+        """Return True if another object is there now; a float is written to the parameters at `target`."""
         source = self.source() if self.is_weak else self.source
         if self.kind == FUNCTION and memory.is_defined(source, self.then):
             return False
@@ -173,17 +166,17 @@ class Place:
 
 @cython.cclass
 class Items:
-    """A list, a deque or a dict, what it held, and a Value for each float in it.
+    """The items of a list, deque or dict as they were found; a Value stands for each float.
 
     Args:
         source: the container.
-        then: its items, of a dict the values.
-        leaves: a Value or None for each of them; None if there are no floats.
-        keys: of a dict.
-        name: of the container.
+        then: its items, or the values of a dict.
+        leaves: a Value or None for each item; None if there are no floats.
+        keys: the keys of a dict.
+        name: the name of the container.
 
     Attributes:
-        numbers: where each of the floats stands among a program's parameters; -1 where it does not count.
+        numbers: the position of each float among a program's parameters; -1 if the program does not use it.
     """
 
     def __init__(self, source: Any, then: list[Any], leaves: list[Any] | None, keys: list[Any] | None, name: str):
@@ -195,14 +188,14 @@ class Items:
         self.numbers: list[int] = []
 
     def changed(self, target: Int) -> Int:
-        """Read the floats into the parameters at an address; which of the items is not as it was, if any: AS_IT_WAS for
-        none, LENGTH if there are more or fewer.
+        """Read the floats into the parameters at `target`; return the index of the first item that changed, or
+        UNCHANGED, or LENGTH.
         """
         items: list[Any]
         if type(self.source) is list:
             items = self.source
             if self.leaves is None and memory.are_identical(items, self.then):
-                return AS_IT_WAS
+                return UNCHANGED
         elif self.keys is None:
             items = list(self.source)
         else:
@@ -211,9 +204,9 @@ class Items:
                 and type(self.source) is dict
                 and memory.are_items(self.source, self.keys, self.then)
             ):
-                return AS_IT_WAS
+                return UNCHANGED
             at = self._difference(list(self.source), self.keys)
-            if at != AS_IT_WAS:
+            if at != UNCHANGED:
                 return at
             items = list(self.source.values())
         if self.leaves is None:
@@ -222,7 +215,7 @@ class Items:
         if len(items) != count:
             return LENGTH
         for i in range(count):
-            if i >= len(items):  # by now
+            if i >= len(items):  # another thread may shorten it
                 return LENGTH
             now, then = items[i], self.then[i]
             if self.leaves[i] is not None:
@@ -233,20 +226,20 @@ class Items:
                     memory.put(target + 8 * number, float(now))
             elif now is not then and not same(now, then):
                 return i
-        return AS_IT_WAS
+        return UNCHANGED
 
     def _difference(self, now: list[Any], then: list[Any]) -> Int:
         if len(now) != len(then):
             return LENGTH
         for i in range(len(then)):
-            if i >= len(now):  # by now
+            if i >= len(now):  # another thread may shorten it
                 return LENGTH
             if now[i] is not then[i] and not same(now[i], then[i]):
                 return i
-        return AS_IT_WAS
+        return UNCHANGED
 
     def what(self, at: Int) -> str:
-        """What is not as it was, in words."""
+        """Name the item that changed."""
         if at == LENGTH:
             return f"the length of {self.name}"
         return self.name if self.keys is not None else f"{self.name}[{at}]"
@@ -254,13 +247,13 @@ class Items:
 
 @cython.cclass
 class BulkNumbers:
-    """An array of floats, or a list of them, that is read in bulk.
+    """An array or a list of floats that is read in one go.
 
     Args:
-        source: it.
-        shape: of the array.
-        places: where among a program's parameters each of the numbers belongs; -1 where it does not count.
-        name: of the array.
+        source: the array or list.
+        shape: the shape of the array.
+        places: the position of each number among a program's parameters; -1 if the program does not use it.
+        name: the name of the array.
     """
 
     def __init__(self, source: Any, shape: tuple[int, ...], places: Any, name: str) -> None:
@@ -269,13 +262,13 @@ class BulkNumbers:
         self.places: Any = places
         self.places_at: int = places.ctypes.data
         self.count: int = len(places)
-        self.first: int = -1  # the place of the first one, if they are all there in their order
+        self.first: int = -1  # the position of the first number, if all are used and in order
         if len(places) and places[0] >= 0 and (places[1:] - places[:-1] == 1).all():
             self.first = int(places[0])
         self.name: str = name
 
     def read_into(self, target: Int) -> bool:
-        """Read the numbers into a program's parameters, which lie at an address; False if they are no such array."""
+        """Read the numbers into the parameters at `target`; False if the shape or the kind of numbers has changed."""
         source: Any = self.source
         if type(source) is list:
             return memory.scatter_list(source, target, self.places_at, self.count)
@@ -296,13 +289,13 @@ class BulkNumbers:
 
 @cython.cclass
 class PlaceGroup:
-    """Places that one look tells to be as they were: of a class, which Python numbers anew when it changes, or of the
-    objects of a class that counts their changes, as `wengert.nn.Module` does. No floats are among them: each run reads
-    these itself.
+    """Places that are known to be unchanged by one check: of a class, which Python gives another version number when it
+    changes, or of the objects of a class that counts its changes, as `wengert.nn.Module` does. They hold no floats,
+    which each run reads itself.
 
     Args:
-        kind: the class whose own attributes are meant; None for those of objects.
-        counter: a list of one thing, another one after each change; None for a class.
+        kind: the class whose own attributes are meant; None for attributes of objects.
+        counter: a list of one object, which is replaced after each change; None for a class.
     """
 
     def __init__(self, kind: Any, counter: list[Any] | None) -> None:
@@ -313,7 +306,7 @@ class PlaceGroup:
         self.version: int = 0
 
     def stale(self) -> str:
-        """The name of a place where something else is than was found; else nothing."""
+        """Return the name of a place that has changed, or an empty string."""
         place: Place
         seen, version = None, 0
         if self.counter is not None:
@@ -333,13 +326,13 @@ class PlaceGroup:
 
 @cython.cclass
 class Captures:
-    """What a recording reads outside of the function: it holds as long as the same is found there.
+    """All that a recording read outside of the function's arguments; it is valid while the same is found there.
 
     Args:
-        places: where single things were read.
+        places: single objects and floats.
         items: containers.
-        groups: of places.
-        numbers: what is read in bulk.
+        groups: groups of places.
+        numbers: arrays and lists that are read in one go.
     """
 
     def __init__(self, places: list[Any], items: list[Any], groups: list[Any], numbers: list[Any]) -> None:
@@ -349,23 +342,23 @@ class Captures:
         self.numbers: list[Any] = numbers
 
     def read(self) -> list[int]:
-        """Where the floats that are read so stand among a program's parameters."""
+        """List the positions of the captured floats among a program's parameters."""
         numbers = [place.number for place in self.places]
         for several in [*[items.numbers for items in self.items], *[bulk.places for bulk in self.numbers]]:
             numbers += map(int, several)
         return [number for number in numbers if number >= 0]
 
     def stale(self, target: Int) -> str:
-        """Read what is read anew; the name of what is not as it was found, else nothing.
+        """Read the captured floats; return the name of a capture that has changed, or an empty string.
 
         Args:
-            target: the address of a run's parameters, which are given the floats.
+            target: the address of the run's parameters, into which the floats go.
         """
         place: Place
         items: Items
         group: PlaceGroup
         numbers: BulkNumbers
-        for group in self.groups:  # of classes too: where one has a property by now, its objects are not asked
+        for group in self.groups:  # classes first: if one has a property by now, its objects must not be read
             name = group.stale()
             if name:
                 return str(name)
@@ -374,7 +367,7 @@ class Captures:
                 return str(place.name)
         for items in self.items:
             at = items.changed(target)
-            if at != AS_IT_WAS:
+            if at != UNCHANGED:
                 return str(items.what(at))
         for numbers in self.numbers:
             if not numbers.read_into(target):

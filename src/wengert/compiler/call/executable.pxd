@@ -6,7 +6,7 @@ from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, UNSEEN, READY, STALE
 cdef class Executable:
-    cdef bint is_number, leaves, is_own, is_one, needs_leaves, needs_numbers, gives_rows, chooses
+    cdef bint is_number, leaves, is_own, is_scalar, needs_leaves, needs_numbers, gives_rows, chooses
     cdef object build
     cdef const unsigned char[::1] computed
     cdef object kernel, shape, kind, dtype, numpy, left, right
@@ -47,7 +47,7 @@ cdef class Workspace:
     @cython.locals(n=Py_ssize_t)
     cpdef object weigh(self, object cotangents)
     @cython.locals(made=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", number=double)
-    cdef object several(self, list arrays, list values, bint with_grads)
+    cdef object build_result(self, list arrays, list values, bint with_grads)
     @cython.locals(made=Executable, code="long long")
     cdef object run_code(self, long long inputs, Py_ssize_t count, bint with_grads, double seed)
     cdef object _reserve(self, Py_ssize_t count, bint with_rows)
@@ -56,13 +56,13 @@ cdef class Workspace:
     @cython.locals(made=Executable, extent="long long", number="long long")
     cdef bint _point(self, Py_ssize_t n, object x, Py_ssize_t count) except -1
     @cython.locals(made=Executable, at="long long", source="long long", target="long long", rows=Py_ssize_t, size=Py_ssize_t)
-    cdef bint _point_array(self, Py_ssize_t n, object x, bint whole, Py_ssize_t count) except -1
+    cdef bint _point_array(self, Py_ssize_t n, object x, bint is_int, Py_ssize_t count) except -1
     @cython.locals(made=Executable, n=Py_ssize_t, at="long long")
     cdef bint _point_again(self, list arrays, Py_ssize_t count) except -1
     @cython.locals(made=Executable, n=Py_ssize_t, free="long long", size="long long")
     cdef object _copy_inputs(self, Py_ssize_t count)
     @cython.locals(made=Executable, n=Py_ssize_t)
-    cdef bint _computed_by_python(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1
+    cdef bint _run_by_python(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1
     cdef double value(self) except? -1.0
     cpdef double added(self, Py_ssize_t count) except? -1.0
     cpdef object values(self, Py_ssize_t count)
@@ -85,12 +85,12 @@ cdef class Workspace:
     cdef object end(self)
     @cython.locals(made=Executable, rows=Py_ssize_t, free="long long", n=Py_ssize_t, extent="long long", size="long long", at="long long")
     cdef bint _point_rows(self, list arrays, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint with_copies) except -1
-    @cython.locals(made=Executable, n=Py_ssize_t, whole=bint, others=list)
+    @cython.locals(made=Executable, n=Py_ssize_t, is_int=bint, others=list)
     cdef list _row_by_row(self, list arrays, Py_ssize_t count)
     @cython.locals(made=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", free="long long", source="long long", size="long long", extent="long long")
     cpdef bint run_rows(self, list arrays, object places, bint with_grads, double seed) except -1
     cdef Py_ssize_t _room_for(self, Py_ssize_t count) except -1
     @cython.locals(row=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, at="long long", others="long long")
-    cdef Py_ssize_t divide(self, list arrays, object rows, object waiting, object results) except -2
+    cdef Py_ssize_t divide(self, list arrays, object rows, object unmatched, object results) except -2
     @cython.locals(made=Executable)
     cpdef object inside(self, list arrays, Py_ssize_t count)

@@ -1,4 +1,4 @@
-"""How one recording runs, by machine code or by the functions of its kernel.
+"""Runs a specialization, as machine code or by the functions of its kernel.
 
 An `Executable` does not change while it runs: each run takes a `Workspace` of it, which holds all that is written.
 
@@ -25,58 +25,39 @@ if False:  # what the compiler reads instead of the stand-in
 __all__ = ["EVERY", "Executable", "Workspace", "share"]
 
 COMPILED = BY_NAME["compiled"].code
-EVERY = 1 << 62  # more examples than there are
-UNSEEN, READY, STALE = range(3)  # what is known of a workspace's captures, while a batch runs
+EVERY = 1 << 62  # more examples than any batch has
+UNSEEN, READY, STALE = range(3)  # the state of a workspace's captures while a batch runs
 HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compare: see `memory.compare`
 
 
 @cython.cclass
 class Executable:
-    """How a recording runs; it is one, which says what its fields mean.
+    """The base class of `Specialization`, which documents the fields.
 
-    Threads share it, and the code that a run itself calls: a run works in a `Workspace`, of which there are as many as
-    there ever were runs at once. One that is in the pool is at rest, in a forked child too.
+    Threads share it, and so do nested calls: each run works in a `Workspace` of its own. The pool holds only workspaces
+    that are not in use, also in a forked child.
     """
 
-    arity: Any
-    forward_backward_code: Any
-    dtype: Any
-    forward_code: Any
-    gathered: Any
-    gathered_at: Any
-    kernel: Any
-    kind: Any
-    leaves: Any
-    left: Any
-    left_at: Any
-    lefts: Any
-    numpy: Any
-    parameters: Any
-    right: Any
-    right_at: Any
-    rights: Any
-    shape: Any
-
     def bind(self, made: Any, numpy: Any) -> None:
-        """Make ready to run this recording, which is given as Python sees it."""
+        """Prepare to run a specialization."""
         kernel, parameters, own = made.kernel, made.parameters, made.own
         self.kernel, self.parameters, self.shape, self.leaves = kernel, parameters, made.shape, made.leaves
         self.numpy, self.kind, self.dtype = numpy, made.kind, made.dtype
-        self.is_number: Any = made.kind is not Value  # on which no Value has a say
+        self.is_number: Any = made.kind is not Value  # the result is a plain number without derivatives
         self.captures: Captures = made.captures
         others = numpy.setdiff1d(numpy.arange(len(parameters)), made.captures.read())
         self.gathered = tuple([parameters[n] for n in others])
-        self.gathered_at = None if len(others) == len(parameters) else others.astype(numpy.int64)
+        self.gathered_at: Any = None if len(others) == len(parameters) else others.astype(numpy.int64)
         self.arity = arity = len(kernel.inputs)
         chosen = [made.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
         self.chooses: Any = max(chosen, default=0) > 0
-        self.bounds: Any = numpy.array(chosen, numpy.int64)  # 0 of integers that choose nothing, -1 of no integers
+        self.bounds: Any = numpy.array(chosen, numpy.int64)  # of indices; 0 for other integers, -1 for floats
         self.from_end: Any = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
         outputs = [(name, a.batched, a.cell_shape) for name, a in kernel.program.outputs.items()]
-        outputs += [("", a.batched, a.cell_shape) for a in kernel.wanted]  # the derivatives with respect to inputs
+        outputs += [("", a.batched, a.cell_shape) for a in kernel.wanted]  # derivatives with respect to inputs
         self.outputs: Any = outputs
-        self.gives_rows: Any = outputs[0][1]  # whether each example of a batch has a result of its own,
-        self.width: Any = prod(outputs[0][2])  # of so many numbers
+        self.gives_rows: Any = outputs[0][1]  # False if all examples of a batch have the same result
+        self.width: Any = prod(outputs[0][2])  # numbers per result
         guards, sides = made.guards
         self.hows: Any = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
         self.outcomes: Any = numpy.array([guard.outcome for guard in guards], numpy.int64)
@@ -86,8 +67,8 @@ class Executable:
         self.left_at, self.right_at = self.left.ctypes.data, self.right.ctypes.data
         self.places: Any = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands: Any = parameters if own is None else tuple([parameters[n] for n in own])
-        self.is_own: Any = own is None  # whether all parameters are the user's
-        self.is_one: Any = made.shape == ()
+        self.is_own: Any = own is None  # no parameter is a captured float
+        self.is_scalar: Any = made.shape == ()
         structure = made.structure
         self.build: Any = None if structure is None else structure.build
         self.needs_leaves: Any = structure is not None and structure.needs_leaves
@@ -95,36 +76,36 @@ class Executable:
         self.computed: Any = numpy.zeros(0, numpy.uint8) if structure is None else structure.computed
         self.cells: Any = [a.cell_shape for a in kernel.inputs]
         self.batched: Any = [a.batched for a in kernel.inputs]
-        self.widths: Any = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # of an example
-        self.row: Any = sum([prod(a.cell_shape) for a in kernel.inputs])  # numbers in all inputs of an example
+        self.widths: Any = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # numbers per example
+        self.row: Any = sum([prod(a.cell_shape) for a in kernel.inputs])  # numbers per example in all inputs
         code = kernel.code
-        self.forward_code = 0 if code is None else code.forward
-        self.forward_backward_code = 0 if code is None else code.forward_backward
-        self.limit: Any = 0 if code is None else EVERY  # from so many examples on the kernel's own functions run
-        self.unlocked_from: Any = policy.unlocked_from(made.nodes)  # from so many on other threads run meanwhile,
-        self.pause: Any = policy.pause(made.nodes, self.row)  # and after so many it is seen to what else there is to do
+        self.forward_code: Any = 0 if code is None else code.forward
+        self.forward_backward_code: Any = 0 if code is None else code.forward_backward
+        self.limit: Any = 0 if code is None else EVERY  # from this many examples on the kernel's own functions run
+        self.unlocked_from: Any = policy.unlocked_from(made.nodes)  # from this many on the lock is released,
+        self.pause: Any = policy.pause(made.nodes, self.row)  # and after this many Ctrl-C is checked
         given = self.row + sum([prod(cell) for _, _, cell in outputs])
-        self.strip: Any = policy.strip((kernel.work(1024) - kernel.work(0)) // 1024 + given)  # examples at once,
+        self.strip: Any = policy.strip((kernel.work(1024) - kernel.work(0)) // 1024 + given)  # examples at once
         self.python_strip: Any = policy.python_strip(kernel.row() + given) if kernel.is_cut else EVERY
-        self.least: Any = 0  # for fewer examples than so many the function itself serves
-        self.checked: Any = 0  # on how many examples it was compared with the function
+        self.least: Any = 0  # with fewer examples the function itself runs
+        self.checked: Any = 0  # examples on which it was compared with the function
         self.pool: list[Any] = []
 
     def acquire(self) -> Workspace:
-        """A workspace that is nobody else's; who does not `release` it leaves it to the collector."""
+        """Return a workspace that nobody else uses; one that is never released goes to the garbage collector."""
         space = memory.pop(self.pool)
         return Workspace(self) if space is None else space
 
     def buffers(self) -> Any:
-        """The parameters as they are now, in buffers of their own."""
+        """Return the current numbers of the parameters, in new buffers."""
         space = Workspace(self)
         space.stale_capture()
         space.load()
         return space.buffers
 
     def pull_back(self, arrays: list[Any], params: Any, cotangents: Any) -> Any:
-        """The derivatives of several results, weighted by cotangents, with respect to the parameters and the Values
-        among the arguments.
+        """Return the derivatives of several results, weighted by cotangents, with respect to the parameters and the
+        Values among the arguments.
 
         Args:
             arrays: the arguments.
@@ -134,50 +115,28 @@ class Executable:
         with self.acquire() as space:
             space.params[...] = params
             space.weigh(cotangents)
-            if not space.run(arrays, 1, True, 1.0):  # the rule of an operation of the user's has raised
+            if not space.run(arrays, 1, True, 1.0):  # a user-defined rule raised an error
                 raise OperationError("the derivatives of a compiled function's results cannot be computed again")
             grads = space.grads if self.is_own else space.grads[self.numpy.asarray(self.places)]
             return self.numpy.concatenate([grads, space.input_grads])
 
     def stale_capture(self) -> str:
-        """The name of what is not as it was found outside of the function, else nothing."""
+        """Return the name of a capture that has changed, or an empty string."""
         with self.acquire() as space:
             return space.stale_capture()
 
 
 @cython.cclass
 class Workspace:
-    """What a run of an executable writes.
-
-    Machine code works at addresses: of the inputs, of the parameters and their derivatives, of what it is to fill.
+    """The memory that a run of an executable writes: machine code works at addresses in it.
 
     Attributes:
         made: the executable.
         params: the parameters' numbers, end to end.
         grads: the derivatives with respect to them.
-        input_grads: those with respect to inputs, end to end.
-        is_bounded: whether all indices of the last run were in bounds.
+        input_grads: the derivatives with respect to inputs, end to end.
+        is_bounded: True if all indices of the last run were in bounds.
     """
-
-    count: Any
-    grads_at: Any
-    input_grads: Any
-    input_grads_at: Any
-    input_grads_count: Any
-    inputs: Any
-    inputs_at: Any
-    is_copied: Any
-    params_at: Any
-    reals: Any
-    reals_at: Any
-    room: Any
-    sides_at: Any
-    sides_step: Any
-    targets: Any
-    targets_at: Any
-    ints: Any
-    ints_at: Any
-    work: Any
 
     def __init__(self, made: Executable) -> None:
         self.made: Executable = made
@@ -185,7 +144,7 @@ class Workspace:
         self.buffers: Any = made.kernel.buffers()
         self.params: Any = self.buffers.params
         self.grads: Any = self.buffers.grads
-        self.x: Any = self.params  # as C sees them
+        self.x: Any = self.params  # the same as typed memoryviews
         self.g: Any = self.grads
         self.params_at, self.grads_at = self.params.ctypes.data, self.grads.ctypes.data
         reals, ints, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity + 1, numpy.int64)
@@ -193,24 +152,24 @@ class Workspace:
         self.reals, self.ints, self.inputs, self.targets = reals, ints, inputs, targets
         self.reals_at, self.ints_at = reals.ctypes.data, ints.ctypes.data
         self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
-        cotangents = numpy.zeros(len(made.computed))  # of several results, behind the inputs
+        cotangents = numpy.zeros(len(made.computed))  # of several results; passed after the inputs
         self.cotangents: Any = cotangents
         inputs[arity] = cotangents.ctypes.data
-        self.held: Any = [None] * arity
-        self.steady: Any = self.held[:]  # arrays of a call's own, which never move: see `Call.run_one`
+        self.held: Any = [None] * arity  # the arrays that the addresses point to
+        self.steady: Any = self.held[:]  # the reused arrays of a `Call`, which never move
         self.memory: list[Any] = []
         self.input_grads, self.input_grads_at, self.input_grads_count = numpy.zeros(0), 0, 0
         self.work = self.sides_at = self.sides_step = 0
-        self.room = self.count = 0  # for how many examples there is memory, and how many there were in the last run
+        self.room = self.count = 0  # examples that there is memory for, and those of the last run
         self.results: Any = None
         self.is_bounded: Any = False
-        self.rows: Any = None  # room for copies of inputs, those of so many examples
-        self.row_room: Any = 0
-        self.by_python: Any = False  # of a batch: whether the kernel's own functions run,
-        self.strip: Any = 0  # how many examples run at once,
-        self.runs: Any = 0  # how often some ran whose guards passed,
+        self.rows: Any = None  # memory for copies of inputs,
+        self.row_room: Any = 0  # of this many examples
+        self.by_python: Any = False  # the kernel's own functions run the batch
+        self.strip: Any = 0  # examples at once
+        self.runs: Any = 0  # runs on parts of the batch whose guards passed,
         self.total: Any = 0.0  # the sum of their results,
-        self.sums: Any = None  # and those of the derivatives, where they are more than one strip
+        self.sums: Any = None  # and of the derivatives, if the batch is more than one strip
         self.sums_at: Any = 0
         self.state: int = UNSEEN
 
@@ -221,15 +180,14 @@ class Workspace:
         self.release()
 
     def release(self) -> None:
-        """Give it back."""
         memory.push(self.made.pool, self)
 
     def stale_capture(self) -> str:
-        """Read what is read anew; the name of what is not as it was found, else nothing."""
+        """Read the captured floats; return the name of a capture that has changed, or an empty string."""
         return self.made.captures.stale(self.params_at)
 
     def load(self) -> None:
-        """Read the parameters' numbers as they are now, but for those that `stale_capture` reads."""
+        """Read the parameters' current numbers, except those that `stale_capture` reads."""
         made = self.made
         if made.gathered_at is None:
             gather(made.parameters, self.x)
@@ -239,24 +197,23 @@ class Workspace:
             self.x[made.gathered_at[n]] = value._data
 
     def run(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
-        """Run on some arguments, whether the guards hold or not; False if an index is out of bounds or nothing can be
-        computed.
+        """Run, whether or not the guards pass; False if an index is out of bounds or an operation raised an error.
 
         Args:
             arrays: the arguments: floats, ints, arrays.
-            count: how many examples these are.
-            with_grads: whether derivatives are asked for: of ``seed * out.sum()``.
-            seed: see there.
+            count: the number of examples.
+            with_grads: True to compute the derivatives of ``seed * out.sum()``.
+            seed: the factor in that sum.
         """
         made = self.made
         self.is_bounded = False
         if made.build is not None:
-            seed = self.cotangents[0]  # what one result alone is weighted by; several are by the array of all
+            seed = self.cotangents[0]  # for one result; the code reads those of several from the array
         if count >= made.limit:
-            return self._computed_by_python(arrays, count, with_grads, seed)
+            return self._run_by_python(arrays, count, with_grads, seed)
         is_unlocked = count >= made.unlocked_from
         if count != self.room or is_unlocked:
-            self._reserve(count, is_unlocked)  # before anything is pointed at, for this may let other code run
+            self._reserve(count, is_unlocked)  # before addresses are set, as it may run other code
         self.is_copied = False
         for n in range(made.arity):
             if not self._point(n, arrays[n], count):
@@ -269,13 +226,13 @@ class Workspace:
         return True
 
     def weigh(self, cotangents: Any) -> None:
-        """Set what several results are weighted by in the sum that the next derivatives are of."""
+        """Set the cotangents of several results for the next derivatives."""
         for n in range(len(self.cotangents)):
             self.cotangents[n] = cotangents[n]
 
     def run_code(self, inputs: Int, count: Int, with_grads: bool, seed: float) -> None:
-        """Run machine code on inputs, the addresses of which are at an address; whatever they choose is there, and
-        where other threads run meanwhile they change none of it.
+        """Run machine code on inputs, whose addresses are at an address. Indices have been checked, and no other thread
+        may change the inputs.
         """
         made = self.made
         if count != self.room:
@@ -289,10 +246,10 @@ class Workspace:
         )  # fmt: skip
 
     def _reserve(self, count: Int, with_rows: bool) -> None:
-        """Have room for so many examples, with rows for copies of the inputs too."""
+        """Make room for `count` examples, and for copies of their inputs if asked."""
         if with_rows:
             self._room_for(count)
-        if count > self.room or (count < self.room and self.input_grads_count):  # they lie end to end
+        if count > self.room or (count < self.room and self.input_grads_count):  # input_grads lie end to end
             self._make_room(count)
 
     def _make_room(self, count: Int) -> None:
@@ -318,7 +275,7 @@ class Workspace:
         self.room = count
 
     def _point(self, n: Int, x: Any, count: Int) -> bool:
-        """Put down where machine code finds an input; False if an index is out of bounds."""
+        """Set the address of an input; False if an index is out of bounds."""
         made = self.made
         extent = made.bounds[n]
         if extent < 0:
@@ -346,28 +303,28 @@ class Workspace:
         self.inputs[n] = self.ints_at + 8 * n
         return True
 
-    def _point_array(self, n: Int, x: Any, whole: bool, count: Int) -> bool:
-        """Put down where an array lies, if it has the input's shape by now: another thread may have resized it."""
+    def _point_array(self, n: Int, x: Any, is_int: bool, count: Int) -> bool:
+        """Set the address of an array, if it still has the input's shape: another thread may have resized it."""
         made, numpy = self.made, self.made.numpy
         if x is self.held[n] and x is self.steady[n] and made.bounds[n] <= 0:
-            return True  # it is where it was
-        if whole and x.dtype.kind == "f":  # integers beyond all bounds
+            return True
+        if is_int and x.dtype.kind == "f":  # integers beyond int64
             return False
         rows = count if made.batched[n] else 0
-        at = memory.address(x, whole, made.cells[n], rows)
+        at = memory.address(x, is_int, made.cells[n], rows)
         if not at:
-            x, self.is_copied = numpy.array(x, numpy.int64 if whole else float, order="C"), True
-            at = memory.address(x, whole, made.cells[n], rows)
+            x, self.is_copied = numpy.array(x, numpy.int64 if is_int else float, order="C"), True
+            at = memory.address(x, is_int, made.cells[n], rows)
             if not at:
                 return False
         self.held[n] = x
         size = made.widths[n] * (count if made.batched[n] else 1)
         if made.bounds[n] == 0 and not memory.are_exact(at, size):
             return False
-        if made.bounds[n] > 0:  # a copy: what was looked at is what is used
+        if made.bounds[n] > 0:  # a copy, so that the indices checked are the indices used
             inside, self.is_copied = numpy.empty(size, numpy.int64), True
             target = memory.address(inside, True, (size,), 0)
-            source = memory.address(x, whole, made.cells[n], rows)
+            source = memory.address(x, is_int, made.cells[n], rows)
             if not source or not memory.indices(source, target, size, made.bounds[n], made.from_end[n] != 0):
                 return False
             at, self.held[n] = target, inside
@@ -375,8 +332,8 @@ class Workspace:
         return True
 
     def _point_again(self, arrays: list[Any], count: Int) -> bool:
-        """Put down where the arguments' own arrays lie: to make a copy of one may have let other code run, which may
-        have resized another one.
+        """Set the addresses of the arguments' own arrays again: copying one may have run other code, which may have
+        resized another one.
         """
         made = self.made
         for n in range(made.arity):
@@ -389,7 +346,7 @@ class Workspace:
         return True
 
     def _copy_inputs(self, count: Int) -> None:
-        """Copy what another thread might change or free while the code runs, in rows that there is room for."""
+        """Copy the inputs, which another thread might change or free while the code runs without the lock."""
         made = self.made
         free = self._room_for(count)
         for n in range(made.arity):
@@ -397,15 +354,15 @@ class Workspace:
                 size = made.widths[n] * (count if made.batched[n] else 1)
                 memory.copy(self.inputs[n], free, size)
                 self.inputs[n] = free
-                self.held[n] = None  # it does not lie there
+                self.held[n] = None
                 free += 8 * size
 
-    def _computed_by_python(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
-        """The same by the kernel's own functions.
+    def _run_by_python(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
+        """Run by the kernel's own functions, like `run`.
 
-        Nothing can be computed where an operation of the user's own raises, such as a root by `math` of a number below
-        0: the program may also compute it for examples of another specialization, or where its result is masked out.
-        Whether the function itself raises is for the engine to find out.
+        Return False if a user-defined operation raises, such as a root by `math` of a number below 0: the program may
+        also compute it for examples of another specialization, or where its result is masked out. The engine finds out
+        whether the function itself raises.
         """
         made, numpy = self.made, self.made.numpy
         given = list(arrays)
@@ -413,7 +370,7 @@ class Workspace:
             x = given[n]
             shape = (count, *made.cells[n]) if made.batched[n] else made.cells[n]
             if type(x) is numpy.ndarray and x.shape != shape:
-                return False  # by now: see `_point_array`
+                return False  # see `_point_array`
             if made.bounds[n] > 0:
                 if not self._point(n, x, count):
                     return False
@@ -428,16 +385,16 @@ class Workspace:
                 if with_grads:
                     out = made.kernel.program.outputs["out"]
                     weights = seed if made.build is None else numpy.array(self.cotangents).reshape(out.shape)
-                    self.results, by = made.kernel.forward_backward(given, weights, self.buffers)
+                    self.results, grads = made.kernel.forward_backward(given, weights, self.buffers)
                 else:
-                    self.results, by = made.kernel.forward(given, self.buffers), ()
-                if by:
-                    self.input_grads = numpy.concatenate([numpy.asarray(x, float).reshape(-1) for x in by])
+                    self.results, grads = made.kernel.forward(given, self.buffers), ()
+                if grads:
+                    self.input_grads = numpy.concatenate([numpy.asarray(x, float).reshape(-1) for x in grads])
                     self.input_grads_at = memory.address(self.input_grads, False, self.input_grads.shape, 0)
                     self.input_grads_count = len(self.input_grads)
                 if made.guard_count:
-                    self.memory = [numpy.ascontiguousarray(self.results["sides"], float)]  # or they are complex
-        except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
+                    self.memory = [numpy.ascontiguousarray(self.results["sides"], float)]  # they may be complex
+        except Exception:  # a user-defined operation may raise anything
             return False
         if made.guard_count:
             sides = self.memory[0]
@@ -449,33 +406,31 @@ class Workspace:
         return any(batched for its, batched, _ in self.made.outputs if its == name)
 
     def output(self, name: str) -> Any:
-        """What the last run gave, as an array that is good until the next one."""
+        """Return an output of the last run, as an array that is valid until the next one."""
         if self.results is not None:
             return self.results[name]
         kept = zip(self.memory, self.made.outputs, strict=False)
         return next(array[: self.count] if batched else array for array, (its, batched, _) in kept if its == name)
 
     def value(self) -> float:
-        """The result of the last run on one example."""
+        """Return the result of the last run on one example."""
         return memory.get(self.targets[0]) if self.results is None else float(self.results["out"])
 
     def added(self, count: Int) -> float:
-        """The sum of the results of the last run on a batch, of one number each."""
+        """Return the sum of the results of the last run on a batch of scalars."""
         if self.results is not None:
             return float(self.made.numpy.add.reduce(self.values(count), axis=None))
         return memory.total(self.targets[0], count) if self.made.gives_rows else count * memory.get(self.targets[0])
 
     def values(self, count: Int) -> Any:
-        """The results of the last run on a batch, in an array that is good until the next one."""
+        """Return the results of the last run on a batch, in an array that is valid until the next one."""
         made, shape = self.made.numpy.asarray(self.output("out"), float), (count, *(self.made.shape or ()))
         if made.shape == shape:
             return made
         return made.reshape(shape) if made.size == prod(shape) else self.made.numpy.broadcast_to(made, shape)
 
     def guards_pass(self, row: Int, count: Int) -> bool:
-        """Return True if the last run came to the same comparisons as the recorded one on so many examples, from one
-        on.
-        """
+        """Return True if all guards pass for `count` examples of the last run, from `row` on."""
         step = self.sides_step
         at = self.sides_at + 8 * row * step
         count = count if step else 1
@@ -492,13 +447,13 @@ class Workspace:
         return True
 
     def is_finite(self) -> bool:
-        """Whether all derivatives of the last run are finite, and their squares too: what is so large is left to the
-        engine like infinity.
+        """Return True if all derivatives of the last run are finite, and so are their squares: numbers beyond 1e154 are
+        left to the engine.
         """
         made = self.made
         if made.is_own:
             total = memory.squares(self.grads_at, len(self.g))
-        else:  # with respect to what is read anew there are none
+        else:  # captured floats have no derivatives
             total = 0.0
             for n in range(len(made.places)):
                 total += self.g[made.places[n]] * self.g[made.places[n]]
@@ -507,7 +462,7 @@ class Workspace:
         return memory.isfinite(total)
 
     def node(self, value: float, values: list[Any]) -> Any:
-        """A node with this value, and the last run's derivatives with respect to the parameters and these Values."""
+        """Make a node with this value and the last run's derivatives with respect to the parameters and Values."""
         made = self.made
         many: Many = _many(
             COMPILED, (*made.operands, *values) if values else made.operands, None, made.leaves and not values
@@ -520,13 +475,13 @@ class Workspace:
             many._partials[count + n] = memory.get(self.input_grads_at + 8 * n)
         return many
 
-    def several(self, arrays: list[Any], values: list[Any], with_grads: bool) -> Any:
-        """The result of the last run as the function gives it; None if a number in it is not finite.
+    def build_result(self, arrays: list[Any], values: list[Any], with_grads: bool) -> Any:
+        """Build the function's result from several numbers of the last run; None if one is not finite.
 
         Args:
             arrays: the arguments.
             values: the Values among them.
-            with_grads: whether derivatives are asked for.
+            with_grads: True if the results are to have derivatives.
         """
         made = self.made
         count, numbers = len(made.computed), None
@@ -551,9 +506,9 @@ class Workspace:
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def begin(self, count: Int, strip: Int, with_grads: bool) -> None:
-        """Run on so many examples from now on: so many at once, or for 0 as many as stay in the cache."""
+        """Prepare for a batch that runs in strips of this many examples, or for 0 of as many as fit in the cache."""
         made = self.made
-        self.by_python = count >= made.limit  # whatever is cut
+        self.by_python = count >= made.limit
         strip = strip or (made.python_strip if self.by_python else made.strip)
         self.strip = strip if strip < count else count
         self.runs, self.total, self.state, self.sums_at = 0, 0.0, UNSEEN, 0
@@ -564,10 +519,10 @@ class Workspace:
             self.sums_at = memory.address(self.sums, False, self.sums.shape, 0)
 
     def is_ready(self, load: Any) -> bool:
-        """Look at what is read outside, and read the parameters, once for a batch; False if something has changed.
+        """Check the captures and read the parameters, once per batch; False if a capture has changed.
 
         Args:
-            load: gives it its parameters; None if they are as the Values have them.
+            load: a function that fills the parameters; None to read them from the Values.
         """
         if self.state == UNSEEN:
             self.state = STALE if self.stale_capture() else READY
@@ -579,18 +534,18 @@ class Workspace:
         return bool(self.state == READY)
 
     def run_strips(self, arrays: list[Any], start: Int, count: Int, with_grads: bool, seed: float, results: Any) -> Int:
-        """Run on the examples of a batch from one on, strip by strip, as long as the guards pass.
+        """Run the examples of a batch from `start` on, strip by strip, while the guards pass.
 
         Args:
             arrays: the arguments, of all examples.
-            start: the example.
-            count: how many there are.
+            start: the first example.
+            count: the number of examples in the batch.
             with_grads: see `run`.
-            seed: see there.
-            results: takes what each comes to; None if their sum is asked for, which is added to the `total`.
+            seed: see `run`.
+            results: an array for the result of each example; None to add the results to `total`.
 
         Returns:
-            The example up to which they pass.
+            The first example of the strip whose guards did not pass, or `count`.
         """
         if self.by_python:
             return self._strips_by_python(arrays, start, count, with_grads, seed, results)
@@ -598,7 +553,7 @@ class Workspace:
         unlocked, results_at = count >= made.unlocked_from, 0
         if results is not None and made.gives_rows and results.size == count * made.width:
             results_at = memory.address(results, False, results.shape, 0)
-        at_once = made.pause if unlocked else count  # examples between two looks at what else there is to do
+        at_once = made.pause if unlocked else count  # examples between two checks for Ctrl-C
         if at_once < self.strip or (results is not None and not results_at):
             at_once = self.strip
         at_once = at_once // self.strip * self.strip
@@ -611,7 +566,7 @@ class Workspace:
                 if others is not arrays:
                     arrays = others
                 elif at_once > self.strip:
-                    at_once = self.strip  # perhaps it is in one strip alone
+                    at_once = self.strip  # an index may be out of bounds in one strip only
                 else:
                     return start
                 continue
@@ -632,11 +587,11 @@ class Workspace:
     def _strips_by_python(
         self, arrays: list[Any], start: Int, count: Int, with_grads: bool, seed: float, results: Any
     ) -> Int:
-        """The same by the kernel's own functions."""
+        """Run like `run_strips`, by the kernel's own functions."""
         while start < count:
             end = start + self.strip if start + self.strip < count else count
             given = arrays if end - start == count else [x[start:end] for x in arrays]
-            if not self._computed_by_python(given, end - start, with_grads, seed):
+            if not self._run_by_python(given, end - start, with_grads, seed):
                 return start
             if not self.guards_pass(0, end - start):
                 return start
@@ -649,7 +604,7 @@ class Workspace:
         return start
 
     def _strips(self, at: Int, end: Int, code: Int, seed: float, results_at: Int, unlocked: bool) -> Int:
-        """Run machine code on strips of the examples that are pointed at; where the guards do not pass."""
+        """Run machine code on strips of the examples between `at` and `end`; return where the guards did not pass."""
         left_at = self.targets[0]
         while at < end:
             count = end - at if end - at < self.strip else self.strip
@@ -657,7 +612,7 @@ class Workspace:
                 self.targets[0] = results_at + 8 * at * self.made.width
             memory.call(
                 code, count, seed, self.inputs_at, self.params_at, self.grads_at, self.targets_at, self.work,
-                unlocked and not ieee.COMPILED,  # where the lock is released for all strips
+                unlocked and not ieee.COMPILED,  # compiled, `run_strips` has released the lock
             )  # fmt: skip
             if not self.guards_pass(0, count):
                 break
@@ -675,19 +630,19 @@ class Workspace:
         return at
 
     def add_grads(self) -> None:
-        """Add the derivatives of the last run, on some examples of a batch."""
+        """Add the derivatives of the last run to those of the batch."""
         self.runs += 1
         if self.sums_at:
             memory.accumulate(self.grads_at, self.sums_at, len(self.g))
 
     def end(self) -> None:
-        """The batch is over: the derivatives are those of all examples."""
+        """Finish a batch: `grads` are now the derivatives of all examples."""
         if self.sums_at:
             memory.copy(self.sums_at, self.grads_at, len(self.g))
 
     def _point_rows(self, arrays: list[Any], start: Int, end: Int, count: Int, with_copies: bool) -> bool:
-        """Put down where some examples of a batch lie, or copies of them; False if they do not lie row after row, or an
-        index is out of bounds.
+        """Set the addresses of some examples of a batch, or of copies of them; False if an array is not contiguous or
+        an index is out of bounds.
         """
         made = self.made
         rows = end - start
@@ -698,7 +653,7 @@ class Workspace:
             if not at:
                 return False
             at += 8 * start * made.widths[n]
-            if with_copies or extent > 0:  # what is looked at is what is used
+            if with_copies or extent > 0:  # a copy, so that the indices checked are the indices used
                 memory.copy(at, free, size)
                 at = free
                 free += 8 * size
@@ -711,24 +666,24 @@ class Workspace:
         return True
 
     def _row_by_row(self, arrays: list[Any], count: Int) -> list[Any]:
-        """The arguments with copies of those that do not lie row after row; the list itself if all do, or cannot."""
+        """Copy those arguments that are not contiguous; return the same list if there is none that can be copied."""
         made, numpy = self.made, self.made.numpy
         others = arrays
         for n in range(made.arity):
-            x, whole = arrays[n], made.bounds[n] >= 0
-            if not memory.address(x, whole, made.cells[n], count) and not (whole and x.dtype.kind == "f"):
-                copied = numpy.array(x, numpy.int64 if whole else float, order="C")
+            x, is_int = arrays[n], made.bounds[n] >= 0
+            if not memory.address(x, is_int, made.cells[n], count) and not (is_int and x.dtype.kind == "f"):
+                copied = numpy.array(x, numpy.int64 if is_int else float, order="C")
                 if copied.shape == (count, *made.cells[n]):
                     others = list(others) if others is arrays else others
                     others[n] = copied
         return others
 
     def run_rows(self, arrays: list[Any], places: Any, with_grads: bool, seed: float) -> bool:
-        """`run` for some of the examples of a batch: those at these places."""
+        """Run like `run` on the given rows of a batch."""
         made = self.made
         count = len(places)
         if self.by_python:
-            return self._computed_by_python([x[places] for x in arrays], count, with_grads, seed)
+            return self._run_by_python([x[places] for x in arrays], count, with_grads, seed)
         self.is_bounded = False
         self._reserve(count, True)
         at, free = memory.address(places, True, (count,), 0), self._room_for(count)
@@ -737,7 +692,7 @@ class Workspace:
             size = count * made.widths[n]
             source = memory.address(x, extent >= 0, made.cells[n], -1)
             if not source:
-                if extent >= 0 and x.dtype.kind == "f":  # integers beyond all bounds
+                if extent >= 0 and x.dtype.kind == "f":  # integers beyond int64
                     return False
                 x = made.numpy.array(x[places], made.numpy.int64 if extent >= 0 else float, order="C")
                 source = memory.address(x, extent >= 0, made.cells[n], count)
@@ -757,38 +712,38 @@ class Workspace:
         return True
 
     def _room_for(self, count: Int) -> Int:
-        """Where there are rows for copies of the inputs of so many examples."""
+        """Return the address of memory for copies of the inputs of `count` examples."""
         if count > self.row_room:
             self.rows = self.made.numpy.empty(count * max(1, self.made.row))
             self.row_room = count
         return memory.address(self.rows, False, self.rows.shape, 0)
 
-    def divide(self, arrays: list[Any], rows: Any, waiting: Any, results: Any) -> Int:
-        """Run on some examples, and put the numbers of those whose guards pass before those of the others.
+    def divide(self, arrays: list[Any], rows: Any, unmatched: Any, results: Any) -> Int:
+        """Run some examples, and move the numbers of those whose guards pass to the front.
 
         Args:
             arrays: the arguments, of all examples.
-            rows: the place of each number among these; None where it is the number.
-            waiting: the numbers, in ascending order, as both parts are then.
-            results: takes what each comes to; None if nobody asks.
+            rows: maps each number to a row of the arguments; None if it is the row.
+            unmatched: the numbers, in ascending order; both parts stay in ascending order.
+            results: an array for the result of each example, or None.
 
         Returns:
-            For how many they pass; -1 if that cannot be computed.
+            How many pass; -1 if an operation raised an error.
         """
         numpy = self.made.numpy
-        count, first = len(waiting), 0
-        places = waiting if rows is None else rows[waiting]
+        count, first = len(unmatched), 0
+        places = unmatched if rows is None else rows[unmatched]
         if not self.run_rows(arrays, places, False, 1.0):
             inside = self.inside([x[places] for x in arrays], count)
             if len(inside) == count:
                 return -1
-            waiting[...] = numpy.concatenate([waiting[inside], numpy.delete(waiting, inside)])
-            first = self.divide(arrays, rows, waiting[: len(inside)], results) if len(inside) else 0
-            waiting[max(first, 0) :].sort()
+            unmatched[...] = numpy.concatenate([unmatched[inside], numpy.delete(unmatched, inside)])
+            first = self.divide(arrays, rows, unmatched[: len(inside)], results) if len(inside) else 0
+            unmatched[max(first, 0) :].sort()
             return first
         if results is not None and results.shape[1:] == self.made.shape:
-            results[waiting] = self.values(count)
-        at, others = memory.address(waiting, True, (count,), 0), self._room_for(count)
+            results[unmatched] = self.values(count)
+        at, others = memory.address(unmatched, True, (count,), 0), self._room_for(count)
         for row in range(count):
             if self.guards_pass(row, 1):
                 memory.copy(at + 8 * row, at + 8 * first, 1)
@@ -799,7 +754,7 @@ class Workspace:
         return first
 
     def inside(self, arrays: list[Any], count: Int) -> Any:
-        """The numbers of the examples of which every index is in bounds."""
+        """Return the numbers of the examples whose indices are all in bounds."""
         made, numpy = self.made, self.made.numpy
         fits = numpy.ones(count, bool)
         for n in range(made.arity):
@@ -814,36 +769,36 @@ def share(
     several: list[Any], arrays: list[Any], rows: Any, count: Int, with_grads: bool, seed: float, load: Any = None,
     results: Any = None,
 ) -> Any:  # fmt: skip
-    """Run each of some rows of a batch by the first of several executables whose guards pass for it.
+    """Run each of some rows of a batch by the first executable whose guards pass for it.
 
     Args:
-        several: a workspace of each, in the order in which they are asked: see `Workspace.begin`.
+        several: a workspace of each executable, in the order in which they are tried: see `Workspace.begin`.
         arrays: the arguments, of all rows.
-        rows: the places of those that are run; None for the first ones.
-        count: how many these are.
-        with_grads: whether derivatives are asked for.
+        rows: the rows to run; None for the first `count` ones.
+        count: the number of rows.
+        with_grads: True to compute derivatives.
         seed: see `Workspace.run`.
         load: see `Workspace.is_ready`.
         results: see `Workspace.divide`.
 
     Yields:
-        A workspace that has just run on its rows, and their numbers among `rows`. In the end None, and the numbers of
-        those for which no guards pass; None for these too if something cannot be computed.
+        A workspace that has just run its rows, and their numbers among `rows`. At the end None, and the numbers of the
+        rows for which no guards pass, or None if an operation raised an error.
     """
     space: Workspace
-    waiting = None  # all of them
+    unmatched = None  # all of them
     for space in several:
         if not space.is_ready(load):
             continue
-        waiting = space.made.numpy.arange(count) if waiting is None else waiting
-        first = space.divide(arrays, rows, waiting, results)
-        taken, waiting = waiting[: max(first, 0)], waiting[max(first, 0) :]
-        places = taken if rows is None else rows[taken]
+        unmatched = space.made.numpy.arange(count) if unmatched is None else unmatched
+        first = space.divide(arrays, rows, unmatched, results)
+        matched, unmatched = unmatched[: max(first, 0)], unmatched[max(first, 0) :]
+        places = matched if rows is None else rows[matched]
         if first < 0 or (first and with_grads and not space.run_rows(arrays, places, True, seed)):
             yield None, None
             return
         if first:
-            yield space, taken
-        if not len(waiting):
+            yield space, matched
+        if not len(unmatched):
             break
-    yield None, () if waiting is None else waiting  # of none all are left
+    yield None, () if unmatched is None else unmatched

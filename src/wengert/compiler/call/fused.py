@@ -1,10 +1,9 @@
-"""What a compiled function needs of the engine: the numbers of many Values at once, one node for all of them, and the
-nodes of several results. And what is kept of such nodes, for those who look at them.
+"""Nodes for compiled functions: one node for many operands, and the nodes of several results.
 
-A call that gives several Values is one node, `CallNode`, which has the operands; each `Result` is made behind it, and
-refers to it by `_b`. In a pass a result leaves its gradient with the `SavedCall`, and the call's turn, which comes when
-all results have had theirs, pulls these cotangents back in one sweep. A Graph does not meet the call: there a result is
-an operation on the operands, with a row of the Jacobian as its partials.
+A call with several results is one node, `CallNode`, which has the operands; each `Result` refers to it by `_b`. In a
+backward pass a result leaves its cotangent with the `SavedCall`. The call comes after all its results, and pulls their
+cotangents back in one sweep. A Graph skips the call: there a result is an operation on the operands, with a row of the
+Jacobian as its partials.
 """
 
 from __future__ import annotations
@@ -72,18 +71,18 @@ def partials_of(many: Many) -> list[float]:
 
 @cython.cclass
 class SavedCall:
-    """A call that gave several Values: its arguments and parameters as they were, and the cotangents of a pass.
+    """The arguments and parameters of a call with several results, and the cotangents of a backward pass.
 
     Args:
         made: the executable, which pulls cotangents back.
-        inputs: the arguments; nobody else changes them.
-        numbers: the parameters.
-        count: of the results.
+        inputs: the arguments, which nobody else changes.
+        numbers: the parameters' numbers.
+        count: the number of results.
 
     Attributes:
-        cotangents: of each result,
-        walks: and in which pass it came, by its number; both empty before the first pass.
-        last: the last pass in which the call had its turn.
+        cotangents: the cotangent of each result; empty before the first pass.
+        walks: the number of the pass in which each cotangent came.
+        last: the last pass in which the call was visited.
     """
 
     def __init__(self, made: Any, inputs: list[Any], numbers: Any, count: int) -> None:
@@ -100,7 +99,7 @@ class SavedCall:
         return self.made.pull_back(self.inputs, self.numbers, cotangents)
 
     def receive(self, result: Many) -> None:
-        """The turn of a result: in a pass its cotangent is noted, else it is pulled back at once."""
+        """Store a result's cotangent during a pass; pull it back at once if the call is not part of the pass."""
         walk: Int = result._mark & WALK
         place: Int = int(result._da)
         if walk != self.last and result._b is not None and result._b._mark & WALK == walk:
@@ -113,16 +112,15 @@ class SavedCall:
             self.pass_on(result._all, self.pull_back(alone))
 
     def pull(self, call: Many) -> None:
-        """The turn of the call: the results have had theirs."""
+        """Pull the cotangents back once all results have stored theirs."""
         walk: Int = call._mark & WALK
         for place in range(len(self.walks)):
-            if self.walks[place] != walk:  # no gradient came to this result: see `CacheEntry.run_one`
+            if self.walks[place] != walk:  # no gradient reached this result
                 self.cotangents[place] = 0.0
         self.last = walk
         self.pass_on(call._all, self.pull_back(self.cotangents))
 
     def pass_on(self, operands: tuple[Any, ...], gradients: Array) -> None:
-        """Add to the gradient of each operand."""
         for i in range(len(gradients)):
             operand = ieee.at(operands, i, Value)
             if ieee.held(operand):
@@ -132,7 +130,7 @@ class SavedCall:
 @cython.no_gc
 @cython.cclass
 class CallNode(Many):
-    """The node of a call that gave several Values: its last operand is the `SavedCall`."""
+    """The node of a call with several results: its last operand is the `SavedCall`."""
 
     __slots__ = ()
 
@@ -144,12 +142,12 @@ class CallNode(Many):
 @cython.no_gc
 @cython.cclass
 class Result(Many):
-    """One of the Values that a call gave: `_b` is the call, `_da` the number of the result."""
+    """One result of a call: `_b` is the call, `_da` the number of the result."""
 
     __slots__ = ()
 
     def _push(self) -> None:
-        if self._b is None:  # a copy, which has its own partials
+        if self._b is None:  # a copy has its own partials
             Value._push(self)
         else:
             saved_call(self).receive(self)
@@ -172,25 +170,24 @@ ieee.end_alike(Result)
 
 
 def saved_call(result: Many) -> SavedCall:
-    """What is kept of the call that a result comes from."""
     call: Many = result._b
     saved: SavedCall = call._all[len(call._all) - 1]
     return saved
 
 
 def results_of(saved: SavedCall, numbers: Int, are_values: Array, operands: tuple[Any, ...], leaves: bool) -> Any:
-    """The results of a call: Values that depend on the operands, and floats.
+    """Make the results of a call: Values that depend on the operands, and floats.
 
     Args:
-        saved: what is kept of the call.
-        numbers: the address of what the results come to.
-        are_values: for each whether it is a Value.
-        operands: what these depend on.
-        leaves: whether these are all leaves.
+        saved: the call.
+        numbers: the address of the results.
+        are_values: for each result 1 if it is a Value.
+        operands: the operands of these Values.
+        leaves: True if all operands are leaves.
     """
     lock_passes()
     call: Many = CallNode.__new__(CallNode)
-    call._made |= HAND  # its tick it has from the engine, which counts them
+    call._made |= HAND  # beside the tick, which the engine has set
     call._all = (*operands, saved)
     call._db = float(leaves)
     ieee.untrack(call._all)

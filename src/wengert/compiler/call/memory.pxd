@@ -1,4 +1,5 @@
-# What memory.py says with ctypes and NumPy, said in C: Cython reads this file when it compiles callpath.py.
+# The C version of memory.py. Cython reads this file when it compiles the
+# modules of this package. memory.py says what each function does.
 
 cdef extern from *:
     """
@@ -17,21 +18,19 @@ cdef extern from *:
         if (unlocked) PyEval_RestoreThread(state);
     }
 
-    /* Lets other threads run that wait for the interpreter's lock. */
     static CYTHON_UNUSED void wengert_let_others(void)
     {
         PyEval_RestoreThread(PyEval_SaveThread());
     }
 
-    /* Where the numbers of an array lie, one row after the other; 0 if they do not, or are of another kind or shape. */
-    static CYTHON_UNUSED long long wengert_address(PyObject *x, int whole, PyObject *shape, Py_ssize_t rows)
+    static CYTHON_UNUSED long long wengert_address(PyObject *x, int is_int, PyObject *shape, Py_ssize_t rows)
     {
         Py_buffer b;
         long long at = 0;
         if (PyObject_GetBuffer(x, &b, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) { PyErr_Clear(); return 0; }
         int axes = rows != 0;
         int fits = b.ndim == axes + PyTuple_GET_SIZE(shape) && (rows <= 0 || b.shape[0] == rows) && b.itemsize == 8 && b.format && !((intptr_t)b.buf & 7)
-            && (whole ? b.format[0] == 'l' || b.format[0] == 'q' : b.format[0] == 'd') && !b.format[1];
+            && (is_int ? b.format[0] == 'l' || b.format[0] == 'q' : b.format[0] == 'd') && !b.format[1];
         for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(shape); i++)
             fits = b.shape[axes + i] == PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
         if (fits) at = (long long)(intptr_t)b.buf;
@@ -39,7 +38,6 @@ cdef extern from *:
         return at;
     }
 
-    /* Copies indices, negative ones counted from the end if that `wraps`; 0 if one is out of bounds. */
     static CYTHON_UNUSED int wengert_indices(long long source, long long target, long long n, long long extent,
                                              int wraps)
     {
@@ -54,7 +52,6 @@ cdef extern from *:
         return 1;
     }
 
-    /* Whether integers are floats: those from -2**53 on and below 2**53. */
     static CYTHON_UNUSED int wengert_are_exact(long long at, long long n)
     {
         const unsigned long long *x = (const unsigned long long *)(intptr_t)at, most = 1ULL << 53;
@@ -68,7 +65,6 @@ cdef extern from *:
         memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
     }
 
-    /* Copies n rows of so many numbers each, of either kind, from these places; 0 if there are too few for one. */
     static CYTHON_UNUSED int wengert_rows(long long source, long long target, long long places, long long n,
                                           long long width, long long count)
     {
@@ -86,8 +82,6 @@ cdef extern from *:
         return 1;
     }
 
-    /* Whether n comparisons, of numbers so many apart on either side, all come out so; `how` counts those of Python,
-       then "the same bits, or nan both" and "within". */
     static CYTHON_UNUSED int wengert_compare(long long how, long long left, long long left_step, long long right,
                                              long long right_step, long long n, int outcome)
     {
@@ -111,7 +105,7 @@ cdef extern from *:
         }
     }
 
-    /* Adds n numbers to those at these places, which are different ones. */
+    /* The places differ from each other. */
     static CYTHON_UNUSED void wengert_add(long long source, long long target, long long places, long long n)
     {
         const double *from = (const double *)(intptr_t)source;
@@ -119,7 +113,6 @@ cdef extern from *:
         for (long long i = 0; i < n; i++) ((double *)(intptr_t)target)[chosen[i]] += from[i];
     }
 
-    /* Adds n numbers to as many others. */
     static CYTHON_UNUSED void wengert_accumulate(long long source, long long target, long long n)
     {
         const double *from = (const double *)(intptr_t)source;
@@ -160,7 +153,7 @@ cdef extern from *:
         return a + b + (c + d);
     }
 
-    /* Takes something out of a pool, whose memory stays as large as it was; None if nothing is in it. */
+    /* Unlike list.pop, it keeps the memory of the list for the next push. */
     static CYTHON_INLINE PyObject *wengert_pop(PyObject *pool)
     {
         Py_ssize_t n = PyList_GET_SIZE(pool);
@@ -179,7 +172,6 @@ cdef extern from *:
         return 0;
     }
 
-    /* What a variable of an enclosing function holds, or what stands for nothing. */
     static CYTHON_INLINE PyObject *wengert_contents(PyObject *cell, PyObject *missing)
     {
         PyObject *x = PyCell_GET(cell);
@@ -188,7 +180,6 @@ cdef extern from *:
         return x;
     }
 
-    /* What an object has under a name, by itself or by its class, without any __getattr__. */
     static CYTHON_UNUSED PyObject *wengert_attribute(PyObject *x, PyObject *name, PyObject *missing)
     {
         PyObject *found = _PyObject_GenericGetAttrWithDict(x, name, NULL, 1);
@@ -203,7 +194,6 @@ cdef extern from *:
         return found;
     }
 
-    /* Whether a function has this very code, and these defaults. */
     static CYTHON_UNUSED int wengert_is_defined(PyObject *f, PyObject *then)
     {
         PyObject *defaults = PyFunction_GET_DEFAULTS(f), *named = PyFunction_GET_KW_DEFAULTS(f);
@@ -212,7 +202,6 @@ cdef extern from *:
             && (named ? named : Py_None) == PyTuple_GET_ITEM(then, 2);
     }
 
-    /* The number that Python gives a class anew when it or one of its bases has changed; 0 where there is none. */
     static CYTHON_INLINE unsigned int wengert_version(PyObject *kind)
     {
         return ((PyTypeObject *)kind)->tp_version_tag;
@@ -237,7 +226,6 @@ cdef extern from *:
         return 1;
     }
 
-    /* Whether the names in an object's own dict are these, in their order. */
     static CYTHON_UNUSED int wengert_are_names(PyObject *x, PyObject *then)
     {
         Py_ssize_t at = 0, i = 0, n = PyTuple_GET_SIZE(then);
@@ -249,8 +237,7 @@ cdef extern from *:
         return i == n;
     }
 
-    /* Whether two arrays are alike: in the kind of their elements, their shape and each byte; 0 also where one does not
-       lie in one piece, or says nothing of its kind. */
+    /* 0 also for an array that is not contiguous, or has no buffer format, such as one of dates. */
     static CYTHON_UNUSED int wengert_are_bytes(PyObject *now, PyObject *then)
     {
         Py_buffer x, y;
@@ -267,7 +254,6 @@ cdef extern from *:
         return alike;
     }
 
-    /* Writes n numbers to these places; those whose place is -1 to none. */
     static CYTHON_UNUSED void wengert_scatter(long long source, long long target, long long places, long long n)
     {
         const double *from = (const double *)(intptr_t)source;
@@ -276,7 +262,6 @@ cdef extern from *:
             if (chosen[i] >= 0) ((double *)(intptr_t)target)[chosen[i]] = from[i];
     }
 
-    /* Writes the floats of a list there; 0 if there are not as many, or something else is among them. */
     static CYTHON_UNUSED int wengert_scatter_list(PyObject *source, long long target, long long places, long long n)
     {
         const long long *chosen = (const long long *)(intptr_t)places;
@@ -299,7 +284,7 @@ cdef extern from *:
     void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long params, long long grads, long long outputs, long long work, bint unlocked) noexcept nogil
-    long long address "wengert_address"(object x, bint whole, tuple shape, Py_ssize_t rows) noexcept
+    long long address "wengert_address"(object x, bint is_int, tuple shape, Py_ssize_t rows) noexcept
     bint compare "wengert_compare"(long long how, long long left, long long left_step, long long right, long long right_step, long long n, bint outcome) noexcept nogil
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
     bint are_exact "wengert_are_exact"(long long at, long long n) noexcept
@@ -326,5 +311,5 @@ cdef inline double get(long long at) noexcept nogil:
 cdef inline void put(long long at, double x) noexcept:
     (<double*><Py_ssize_t>at)[0] = x
 
-cdef inline void put_whole(long long at, long long x) noexcept:
+cdef inline void put_int(long long at, long long x) noexcept:
     (<long long*><Py_ssize_t>at)[0] = x

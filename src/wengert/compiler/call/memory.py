@@ -1,7 +1,7 @@
-"""What C gives the path of a call, in Python: machine code that is called, numbers at an address.
+"""The Python version of `memory.pxd`: machine code is called, and numbers are read and written at addresses.
 
-Interpreted, `callpath.py` imports this file. Compiled, Cython reads `memory.pxd` beside it instead. An address is an
-int, of numbers of 8 bytes each that lie one behind the other; whoever passes one keeps alive what lies there.
+Interpreted, the modules of this package import this file; compiled, Cython reads `memory.pxd` instead. An address is an
+int, of numbers of 8 bytes each that lie end to end; the caller keeps the memory alive.
 """
 
 from __future__ import annotations
@@ -14,28 +14,14 @@ from types import CellType
 from typing import Any
 
 __all__ = ["add", "address", "are_bytes", "are_exact", "are_identical", "are_items", "are_names", "attribute", "call"]
-__all__ += ["compare", "contents", "copy", "finite", "get"]
-__all__ += [
-    "indices",
-    "is_defined",
-    "is_exact",
-    "isfinite",
-    "pop",
-    "push",
-    "put",
-    "put_whole",
-    "rows",
-    "scatter",
-    "scatter_list",
-]
-__all__ += ["squares", "total", "version"]
+__all__ += ["compare", "contents", "copy", "finite", "get", "indices", "is_defined", "is_exact", "isfinite", "pop"]
+__all__ += ["push", "put", "put_int", "rows", "scatter", "scatter_list", "squares", "total", "version"]
 
 COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
 
 @functools.lru_cache(256)
 def _function(code: int, unlocked: bool) -> Any:
-    """Machine code as `MachineCode` has it: what it takes, and that it gives nothing."""
     kind = ctypes.CFUNCTYPE if unlocked else ctypes.PYFUNCTYPE
     return kind(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)(code)
 
@@ -43,37 +29,37 @@ def _function(code: int, unlocked: bool) -> Any:
 def call(
     code: int, n: int, seed: float, inputs: int, params: int, grads: int, outputs: int, work: int, unlocked: bool
 ) -> None:
-    """Run machine code on so many examples.
+    """Run machine code on `n` examples.
 
-    Unlocked, it lets other threads run meanwhile, which might change or resize any array that is theirs.
+    Unlocked, it lets other threads run meanwhile, which might change or resize any array of theirs.
     """
     _function(int(code), bool(unlocked))(int(n), seed, *map(int, (inputs, params, grads, outputs, work)))
 
 
-def _view(at: int, n: int, whole: bool = False) -> Any:
+def _view(at: int, n: int, is_int: bool = False) -> Any:
     import numpy as np
 
-    kind: Any = ctypes.c_int64 if whole else ctypes.c_double
+    kind: Any = ctypes.c_int64 if is_int else ctypes.c_double
     return np.ctypeslib.as_array((kind * int(n)).from_address(int(at))) if n else np.zeros(0, kind)
 
 
-def address(x: Any, whole: bool, shape: tuple[int, ...], rows: int) -> int:
-    """Where the numbers of an array lie, one row behind the other; 0 if they do not, or are of another kind or shape.
+def address(x: Any, is_int: bool, shape: tuple[int, ...], rows: int) -> int:
+    """Return the address of an array's numbers; 0 if they are not contiguous, or of another kind or shape.
 
     Args:
         x: the array.
-        whole: whether its numbers are to be integers, else floats.
+        is_int: True if its numbers must be int64, False for float64.
         shape: its shape, or that of a row.
-        rows: how many rows it is to have along a first axis: 0 if there is no such axis, -1 for any number.
+        rows: the number of rows along a first axis: 0 if there is no such axis, -1 for any number.
     """
-    fits = x.dtype.isnative and x.dtype.kind == ("i" if whole else "f") and x.dtype.itemsize == 8
+    fits = x.dtype.isnative and x.dtype.kind == ("i" if is_int else "f") and x.dtype.itemsize == 8
     fits = fits and x.flags.c_contiguous and x.flags.aligned
     fits = fits and x.shape[rows != 0 :] == shape and (rows <= 0 or x.shape[0] == rows)
     return int(x.ctypes.data) if fits and x.ndim == (rows != 0) + len(shape) else 0
 
 
 def indices(source: int, target: int, n: int, extent: int, wraps: bool) -> bool:
-    """Copy indices, negative ones counted from the end if that `wraps`; False if one is out of bounds."""
+    """Copy indices; with `wraps` negative ones count from the end. Return False if one is out of bounds."""
     made = _view(source, n, True)
     made = made + extent * (made < 0) if wraps else made
     inside = bool(((made >= 0) & (made < extent)).all())
@@ -83,23 +69,23 @@ def indices(source: int, target: int, n: int, extent: int, wraps: bool) -> bool:
 
 
 def is_exact(x: int) -> bool:
-    """Whether an integer is a float, as all are from -2**53 on and below 2**53."""
+    """Return True if a float can hold this integer exactly, and no other integer is that float: -2**53 <= x < 2**53."""
     return -(1 << 53) <= x < 1 << 53
 
 
 def are_exact(at: int, n: int) -> bool:
-    """Whether integers are."""
+    """Return True if `is_exact` holds for n integers."""
     made = _view(at, n, True)
     return bool(((made >= -(1 << 53)) & (made < 1 << 53)).all())
 
 
 def copy(source: int, target: int, n: int) -> None:
-    """Copy numbers of either kind."""
+    """Copy n floats or integers."""
     ctypes.memmove(int(target), int(source), 8 * int(n))
 
 
 def rows(source: int, target: int, places: int, n: int, width: int, count: int) -> bool:
-    """Copy n rows of so many numbers each, of either kind, from these places; False if there are too few for one."""
+    """Copy n rows of `width` floats or integers from the given places; False if a place is not below `count`."""
     chosen = _view(places, n, True)
     if not ((chosen >= 0) & (chosen < count)).all():
         return False
@@ -109,34 +95,31 @@ def rows(source: int, target: int, places: int, n: int, width: int, count: int) 
 
 
 def add(source: int, target: int, places: int, n: int) -> None:
-    """Add n numbers to those at these places, which are different ones."""
     chosen = _view(places, n, True)
     _view(target, chosen.max(initial=-1) + 1)[chosen] += _view(source, n)
 
 
 def accumulate(source: int, target: int, n: int) -> None:
-    """Add n numbers to as many others."""
     made = _view(target, n)
     made += _view(source, n)
 
 
 def let_others() -> None:
-    """Let other threads run that wait for the interpreter's lock; interpreted, Python does so by itself."""
+    """Let threads run that wait for the interpreter's lock; interpreted, Python does so by itself."""
 
 
 def check_signals() -> None:
-    """Raise KeyboardInterrupt if there was Ctrl-C; the same."""
+    """Raise KeyboardInterrupt after Ctrl-C; interpreted, Python does so by itself."""
 
 
 def finite(at: int, n: int) -> bool:
-    """Whether all of these numbers are finite."""
     import numpy as np
 
     return bool(np.isfinite(_view(at, n)).all())
 
 
 def squares(at: int, n: int) -> float:
-    """The sum of the squares of numbers; not finite where one is not, or beyond 1e154."""
+    """Return the sum of squares of n floats; not finite if one is not, or beyond 1e154."""
     import numpy as np
 
     made = _view(at, n)
@@ -145,7 +128,6 @@ def squares(at: int, n: int) -> float:
 
 
 def total(at: int, n: int) -> float:
-    """The sum of numbers."""
     import numpy as np
 
     with np.errstate(all="ignore"):
@@ -153,12 +135,11 @@ def total(at: int, n: int) -> float:
 
 
 def get(at: int) -> float:
-    """The number at an address."""
     return ctypes.c_double.from_address(int(at)).value
 
 
 def pop(pool: list[Any]) -> Any:
-    """Take something out of a pool; None if nothing is in it. No two threads get the same."""
+    """Take an object out of a pool; None if it is empty. No two threads get the same one."""
     try:
         return pool.pop()
     except IndexError:
@@ -166,22 +147,19 @@ def pop(pool: list[Any]) -> Any:
 
 
 def push(pool: list[Any], x: Any) -> None:
-    """Put something into a pool."""
     pool.append(x)
 
 
 def put(at: int, x: float) -> None:
-    """Write a number to an address."""
     ctypes.c_double.from_address(int(at)).value = x
 
 
-def put_whole(at: int, x: int) -> None:
-    """Write an integer there."""
+def put_int(at: int, x: int) -> None:
     ctypes.c_int64.from_address(int(at)).value = x
 
 
 def contents(cell: CellType, missing: Any) -> Any:
-    """What a variable of an enclosing function holds, or what stands for nothing."""
+    """Return the contents of a closure cell; `missing` before the variable is assigned."""
     try:
         return cell.cell_contents
     except ValueError:  # not assigned yet
@@ -189,7 +167,7 @@ def contents(cell: CellType, missing: Any) -> Any:
 
 
 def attribute(x: Any, name: str, missing: Any) -> Any:
-    """What an object has under a name, by itself or by its class, without any `__getattr__`."""
+    """Return an attribute of an object or its class without calling `__getattr__`."""
     try:
         return object.__getattribute__(x, name)
     except AttributeError:
@@ -197,17 +175,16 @@ def attribute(x: Any, name: str, missing: Any) -> Any:
 
 
 def is_defined(function: Any, then: tuple[Any, ...]) -> bool:
-    """Return True if a function has this very code, and these defaults."""
+    """Return True if a function still has this code and these defaults."""
     return function.__code__ is then[0] and function.__defaults__ is then[1] and function.__kwdefaults__ is then[2]
 
 
 def version(kind: type) -> int:
-    """The number that Python gives a class anew when it or one of its bases has changed; 0 where there is none."""
+    """Return the number that CPython changes when a class or one of its bases changes; 0 if it has none."""
     return 0
 
 
 def are_identical(now: list[Any], then: list[Any]) -> bool:
-    """Return True if two lists hold the same objects."""
     return len(now) == len(then) and all(map(operator.is_, now, then))
 
 
@@ -217,23 +194,23 @@ def are_items(now: dict[Any, Any], keys: list[Any], then: list[Any]) -> bool:
 
 
 def are_names(x: Any, then: tuple[Any, ...]) -> bool:
-    """Return True if the names in an object's own dict are these, in their order."""
+    """Return True if the names in an object's own dict are these, in this order."""
     return tuple(getattr(x, "__dict__", ())) == then
 
 
 def are_bytes(now: Any, then: Any) -> bool:
-    """Return True if two arrays are alike: in the kind of their elements, their shape and each byte."""
+    """Return True if two arrays have the same dtype, shape and bytes."""
     return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
 
 
 def scatter(source: int, target: int, places: int, n: int) -> None:
-    """Write n numbers to these places; those whose place is -1 to none."""
+    """Write n floats to the given places; skip those whose place is -1."""
     chosen = _view(places, n, True)
     _view(target, chosen.max(initial=-1) + 1)[chosen[chosen >= 0]] = _view(source, n)[chosen >= 0]
 
 
 def scatter_list(source: list[Any], target: int, places: int, n: int) -> bool:
-    """Write the floats of a list there; False if there are not as many, or something else is among them."""
+    """Write the floats of a list to the given places; False if its length differs, or it holds anything else."""
     import numpy as np
 
     if len(source) != n or {*map(type, source)} - {float}:
@@ -244,8 +221,8 @@ def scatter_list(source: list[Any], target: int, places: int, n: int) -> bool:
 
 
 def compare(how: int, left: int, left_step: int, right: int, right_step: int, n: int, outcome: bool) -> bool:
-    """Whether n comparisons, of numbers so many apart on either side, all come out so; `how` counts those of Python,
-    then "the same bits, or nan both" and "within".
+    """Return True if n comparisons all have this outcome. `how` numbers Python's comparisons, then "the same bits, or
+    both nan", then "within"; a step is the distance between numbers on one side.
     """
     for i in range(n):
         x, y = get(left + 8 * left_step * i), get(right + 8 * right_step * i)

@@ -15,7 +15,7 @@ from wengert.engine import Value
 
 __all__ = ["readers_of"]
 
-SCALAR_READERS = {"f": "float", "i": "whole", "v": "value"}
+SCALAR_READERS = {"f": "float", "i": "int", "v": "value"}
 HELD: dict[str, Any] = {"list": list, "tuple": tuple}
 TUPLES: Any = tuple.__len__, tuple.__getitem__
 CONSTANTS = (int, float, bool, str, bytes, complex, type(None))
@@ -64,20 +64,22 @@ def _reader(
         if not _is_constant(x):
             return None
         return ArgumentReader("fixed", x if type(x) in CONSTANTS else reference_to(x) or x)
-    is_one = top if isinstance(x, (tuple, dict)) else counted
+    checks_identity = top if isinstance(x, (tuple, dict)) else counted
     if isinstance(shape, ArraySpec):
         place, held = next(places), tuple([HELD.get(kind) for kind in shape.held.split()])
         if shape.is_scalar and not batched and shape.kind in SCALAR_READERS:
             kinds = {"numpy f": np.float64, "numpy i": np.int64, "scalar f": float, "scalar i": int}
             want = kinds.get(f"{shape.held} {shape.kind}")
-            return ArgumentReader(SCALAR_READERS[shape.kind], want, place, is_one=is_one)
+            return ArgumentReader(SCALAR_READERS[shape.kind], want, place, checks_identity=checks_identity)
         if shape.kind == "v" and type(x) in (list, tuple):
-            return ArgumentReader("values", type(x), place, shape.shape, is_one=is_one)
+            return ArgumentReader("values", type(x), place, shape.shape, checks_identity=checks_identity)
         if shape.kind not in "fib":
             return None
         takes_arrays = shape.held == "ndarray" or (batched and not shape.shape)
         nested = () if None in held else held
-        return ArgumentReader("numbers", None, place, shape.shape, nested, (), (), shape.kind, takes_arrays, is_one)
+        return ArgumentReader(
+            "numbers", None, place, shape.shape, nested, (), (), shape.kind, takes_arrays, checks_identity
+        )
     kind, plain = shape.kind, shape.kind in (list, tuple, dict)
     if not plain and not (issubclass(kind, tuple) and (kind.__len__, kind.__getitem__) == TUPLES):
         return None
@@ -88,7 +90,9 @@ def _reader(
     return (
         None
         if None in made
-        else ArgumentReader("keyed" if kind is dict else "items", kind, 0, (), (), made, keys, is_one=is_one)
+        else ArgumentReader(
+            "keyed" if kind is dict else "items", kind, 0, (), (), made, keys, checks_identity=checks_identity
+        )
     )
 
 
