@@ -1,4 +1,4 @@
-"""What a function gave for the examples of a batch, as one."""
+"""Reduces the results of a function for the examples of a batch."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.trace import Aux, main_of, numbers_in
+from wengert.compiler.trace import Aux, numbers_in, primal_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.functions import mean
 from wengert.functions import sum as total
 
-__all__ = ["combined", "no_number", "reduce_results"]
+__all__ = ["no_number", "reduce_results", "reduce_values"]
 
 PLAIN: frozenset[type] = frozenset({Value, float, int})  # the kinds of nearly all results
 
 
 def reduce_results(results: list[Any], how: str) -> Any:
-    """The mean, the sum or an array of what a function gave (`how`: mean, sum, map).
+    """Return the mean, the sum or an array of the results (`how`: mean, sum, map).
 
     Raises:
-        ArgumentError: the results are of no one shape.
+        ArgumentError: the results differ in shape.
     """
     if how != "map":
-        return combined(results, how)
+        return reduce_values(results, how)
     try:
         return np.array([x.data if type(x) is Value else _numbers(x) for x in results])
     except ValueError:
@@ -33,14 +33,16 @@ def reduce_results(results: list[Any], how: str) -> Any:
 
 
 def _numbers(x: Any) -> Any:
-    """The numbers of a result; most are one Value, or a row of them."""
+    """Return the numbers of a result, which is mostly one Value or a row of them."""
     if type(x) in (list, tuple) and set(map(type, x)) == {Value}:
         return [v.data for v in x]
     return numbers_in(x)
 
 
 def no_number(result: Any) -> str:
-    """What a function returns, or returns in lists, that is neither a Value nor a real number; empty if all is."""
+    """Describe what a function returns, or returns in lists, that is no Value and no real number; empty if there is
+    none.
+    """
     if isinstance(result, Aux):
         return no_number(result.result)
     if isinstance(result, (list, tuple)) or (isinstance(result, np.ndarray) and result.dtype == object):
@@ -53,14 +55,14 @@ def no_number(result: Any) -> str:
     return "None" if result is None else f"a {type(result).__name__}"
 
 
-def combined(results: Sequence[Any], how: str) -> Value:
-    """The mean or the sum of what a function gave, by the engine.
+def reduce_values(results: Sequence[Any], how: str) -> Value:
+    """Return the mean or the sum of results as a Value of the engine.
 
     Raises:
-        ArgumentError: there is more than one Value an example.
+        ArgumentError: the function gives more than one Value per example.
     """
     if not PLAIN.issuperset(map(type, results)):
-        results = list(map(main_of, results))
+        results = list(map(primal_of, results))
         for x in results:
             if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim):
                 raise ArgumentError(

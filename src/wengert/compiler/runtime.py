@@ -1,9 +1,9 @@
-"""What a compiled function does when no specialization serves a call at once: it records, compiles, compares with the
-function, or leaves the call to that. `policy` says when it does what.
+"""Handles the calls of a compiled function that no specialization serves at once: it records, compiles, compares with
+the function, or falls back to it. `policy` decides when.
 
-The first call is the function's own, observed (`PurityCheck`), and recorded. A specialization's first calls run both,
-and so does, of the calls with its signature, each whose number is a power of two: the program's result is returned if
-they agree; if not, the function's, and the specialization is dropped.
+The first call runs the function itself, watched by a `PurityCheck`, and records it. The first calls of a specialization
+run both, and so does each call of a signature whose number is a power of two: if they agree, the program's result is
+returned; if not, the function's, and the specialization is dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-import numpy.ma  # else `np.unique` imports it, and a child that is forked meanwhile waits for that
+import numpy.ma  # else `np.unique` imports it late, and a child forked meanwhile waits for the import lock
 
 from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
@@ -28,7 +28,7 @@ from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
 from wengert.compiler.call import CacheEntry, Call, partials_of, same
 from wengert.compiler.lift import Unliftable
-from wengert.compiler.results import combined, no_number, reduce_results
+from wengert.compiler.results import no_number, reduce_results, reduce_values
 from wengert.compiler.trace import (
     DRAWS,
     Arguments,
@@ -38,56 +38,56 @@ from wengert.compiler.trace import (
     Specialization,
     Unrecordable,
     are_wide,
+    grads_of,
     is_watched,
     kind_of,
     lines_apart,
-    main_of,
     number_of,
     numbers_in,
+    primal_of,
     pulled_back,
     random_state,
     readers_of,
     record,
     recorder_of_thread,
     rows_of,
-    slopes_of,
 )
 from wengert.engine import Many
 from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
 
-STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
+STRIDE = 7919  # between the examples that are compared; a prime, so that it reaches all of nearly every batch
 
 
 class Runtime:
-    """The memory of one compiled function."""
+    """The state of one compiled function."""
 
     def __init__(self, compiled: Any, function: Any) -> None:
         self.compiled = compiled
         self.function: Any = function
         self.name: str = getattr(function, "__name__", "the function")
         self.entries: dict[Any, CacheEntry] = {}
-        self.expected: int = 0  # how many examples are known to come, beside those that have run: see `fit`
-        self.evicted: set[Any] = set()  # the keys of signatures that made room for others
-        self.returns: int = 0  # how many of these came back
-        self.passing: int = 0  # how many went that had come with one example, as of a lambda that is made for a call:
-        self.once: set[Any] = set()  # after many of these one is recorded when it comes again; the keys of those
+        self.expected: int = 0  # examples that are known to come: see `fit`
+        self.evicted: set[Any] = set()  # the keys of signatures that were forgotten,
+        self.returns: int = 0  # and how many of these came back
+        self.passing: int = 0  # forgotten signatures with one example, as of a lambda that is made for a call;
+        self.once: set[Any] = set()  # after many a signature is recorded at its second call: the keys seen once
         self.said: set[str] = set()
-        self.recording: list[Any] = [None]  # who has it records
+        self.recording: list[Any] = [None]  # the thread that pops it records
         _runtimes.add(self)
         self.arguments: Callable[..., Any] = Reader(compiled.signature, compiled.static).read
         self.definition: Any = self.defined()
 
     def defined(self) -> Any:
-        """The code and the defaults of the function, which may be given others."""
+        """Return the code and the defaults of the function, which the user may replace."""
         f = self.function
         if not isinstance(f, FunctionType):
             return None
         return f.__code__, f.__defaults__, tuple((f.__kwdefaults__ or {}).items())
 
     def define_anew(self) -> None:
-        """Forget what was recorded of the function as it was."""
+        """Forget all recordings after the function was redefined."""
         self.definition, self.entries = self.defined(), {}
         self.compiled.signature = inspect.signature(self.function)
         self.arguments = Reader(self.compiled.signature, self.compiled.static).read
@@ -97,15 +97,15 @@ class Runtime:
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def mode(self) -> bool | None:
-        """Whether this thread asks for no derivatives; None where no recording may serve."""
+        """Return whether this thread wants no derivatives; None if no recording may serve."""
         if recorder_of_thread() is not None or is_watched() or modes.eager_only():
             return None
         return modes.grad_disabled()
 
     def call(self, args: Sequence[Any], named: dict[str, Any], how: str = "") -> Any:
-        """One example; or of a batch the mean, the sum, or each of them (`how`: mean, sum, map)."""
+        """Serve a call on one example or, if `how` is mean, sum or map, on a batch."""
         recorder = recorder_of_thread()
-        if recorder is not None:  # of another compiled function
+        if recorder is not None:  # another function calls this one
             return self.eager(recorder.proxies.proxy(self.function, self.name), args, named, how)
         if is_watched() or modes.eager_only():
             return self.eager(self.function, args, named, how)
@@ -119,21 +119,21 @@ class Runtime:
         return self.single(arguments)
 
     def eager(self, function: Any, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
-        """The same by a function that is not compiled."""
+        """Serve a call by a function that is not compiled."""
         if not how:
             return function(*args, **named)
         call, rows = rows_of(function, self.compiled.signature, self.compiled.static, args, named)
         results = [call(*row) for row in rows]
         if recorder_of_thread() is None and not is_watched():
             return reduce_results(results, how)
-        return results if how == "map" else combined(results, how)
+        return results if how == "map" else reduce_values(results, how)
 
     def eager_batch(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
-        """A batch by the function itself."""
+        """Serve a batch by the function itself."""
         return self.eager(self.function, args, named, how)
 
     def single(self, arguments: Arguments) -> Any:
-        """A call on one example."""
+        """Serve a call on one example."""
         entry = self.entry_for(arguments, 1)
 
         def eager() -> Any:
@@ -165,10 +165,10 @@ class Runtime:
                     return result
 
     def batch(self, arguments: Arguments, count: int, how: str) -> Any:
-        """A call on a batch."""
+        """Serve a call on a batch."""
         entry = self.entry_for(arguments, count)
-        known: dict[int, Any] = {}  # what the function itself gave for some of the examples
-        is_pure = True  # whether nothing changed meanwhile, as far as is seen
+        known: dict[int, Any] = {}  # the function's results for some examples
+        is_pure = True  # no run of the function has changed anything
         while not entry.is_eager and count >= entry.least:
             ran = self.run(entry, arguments, count, how)
             if not (ran.was_finite and ran.was_computed):
@@ -182,12 +182,12 @@ class Runtime:
                     if self.next(entry, arguments, row, known, ran):
                         continue
                     is_pure = not entry.is_eager and row not in known
-                    if entry.candidate is not None or not is_pure:  # the rows behind may see what this one does
+                    if entry.candidate is not None or not is_pure:  # the rows behind may depend on its effects
                         here = [n for n in known if n < row and n in ran.left]
                         ran.partial, ran.left = before, [*here, *range(row, count)]
                 if ran.partial is None:
                     break
-            compared = dict(known)  # of rows behind as well
+            compared = dict(known)  # also for rows behind
             must_check = is_pure and ran.must_check()
             if must_check and not self.matches_on_some(entry, ran.served(), arguments, compared):
                 return self.each(arguments, how, compared)
@@ -195,9 +195,9 @@ class Runtime:
         return self.each(arguments, how, known)
 
     def before(self, entry: CacheEntry, arguments: Arguments, row: int, how: str, partial: Any) -> Any:
-        """What specializations come to for the rows before one, which may do more than compute; None if for none.
+        """Return the results of specializations for the rows before one, which may have side effects; None for no rows.
 
-        Of a mean or a sum it is a `partial` of these rows alone.
+        For a mean or a sum it is a `partial` result of these rows.
         """
         if partial is None or how == "map":
             return partial
@@ -208,15 +208,15 @@ class Runtime:
         return made if made is None or how == "sum" else made * (1.0 / arguments.count())
 
     def next(self, entry: CacheEntry, arguments: Arguments, row: int, known: dict[int, Any], ran: Call) -> bool:
-        """Compile what is recorded; or record an example that no specialization holds for, which adds what the function
-        gave for it. Returns False if the function itself has the others by now.
+        """Compile the recording, or record an example that no specialization serves, and add the function's result for
+        it to `known`. Return False if the function itself serves the other rows, too.
         """
         if entry.candidate is not None:
             return self.compile(entry)
         with self.alone_to_record() as alone:
             if not alone:
                 self.uncount(entry, arguments.count())
-            if not alone or row in known:  # its specialization does not hold for it
+            if not alone or row in known:  # its own specialization does not serve it
                 return False
             if not entry.is_current(ran):
                 return True
@@ -225,44 +225,41 @@ class Runtime:
             return watch is not None and self.record(entry, arguments, arguments.example(row), result, watch)
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Call:
-        """A call of the specializations, which has what they come to."""
+        """Run the specializations, and return the call with their results."""
         arrays = [x[:count] for x in arguments.arrays] if how else arguments.numbers(arguments.arrays)
         call = Call(entry)
         call.run(arrays, [] if how else arguments.values(), count, how, modes.grad_disabled())
         return call
 
     def each(self, arguments: Arguments, how: str, known: dict[int, Any]) -> Any:
-        """A batch by the function itself, example by example; of some it is known already."""
+        """Serve a batch by the function itself, except for the examples whose results are known."""
         return reduce_results(arguments.all_eager(self.function, known), how)
 
     def mixed(self, arguments: Arguments, how: str, partial: Any, left: Any, known: dict[int, Any]) -> Any:
-        """A batch of which some rows are left to the function itself.
-
-        Args:
-            arguments: of the batch.
-            how: as of `call`.
-            partial: what specializations gave for the others.
-            left: the rows.
-            known: what the function gave for some.
+        """Serve the rows of a batch that are left by the function itself, and return the whole result. `partial` has
+        the specializations' results for the other rows, `known` the function's for some of these.
         """
         results = [known[n] if n in known else arguments.prepared(self.function, n)() for n in map(int, left)]
         if how != "map":
-            return partial + combined(results, "sum") * (1.0 / arguments.count() if how == "mean" else 1.0)
+            return partial + reduce_values(results, "sum") * (1.0 / arguments.count() if how == "mean" else 1.0)
         made = reduce_results(results, "map")
         if made.shape[1:] != partial.shape[1:]:
-            return reduce_results([partial[0], *results], how)  # which says so
+            return reduce_results([partial[0], *results], how)  # raises an error
         partial = partial.astype(np.promote_types(partial.dtype, made.dtype), copy=False)
         partial[left] = made
         return partial
 
-    # -- the function itself ------------------------------------------------------------------------------------------
+    # -- running the function itself ----------------------------------------------------------------------------------
 
     def observe(
         self, entry: CacheEntry, call: Callable[[], Any], arguments: Arguments | None = None
     ) -> tuple[Any, PurityCheck | None]:
-        """What the function itself gives; and what it did besides, if a recording is to be made of it for arguments.
+        """Call the function itself, watched if the call is to be recorded for these arguments.
 
-        While a profiler is at work, which cannot be observed with, no recording is made.
+        Nothing is watched, nor recorded, while another profiler runs.
+
+        Returns:
+            The result, and the watch or None.
         """
         watch = None
         if arguments is not None and sys.getprofile() is None:
@@ -286,7 +283,7 @@ class Runtime:
     # -- specializations ----------------------------------------------------------------------------------------------
 
     def entry_for(self, arguments: Arguments, count: int) -> CacheEntry:
-        """What is known of calls with such arguments, of which one more on so many examples is counted."""
+        """Return the cache entry for such arguments, and count a call on `count` examples."""
         signature = arguments.signature
         entry = self.entries.get(signature)
         if entry is None:
@@ -320,14 +317,12 @@ class Runtime:
         return entry
 
     def uncount(self, entry: CacheEntry, count: int) -> None:
-        """Leave a call to the function while another thread records, as if it had not been."""
+        """Undo the count of a call that the function serves while another thread records."""
         entry.calls -= 1
         entry.examples -= count
 
     def make_room(self) -> bool:
-        """Forget the entry that was not used for the longest time, if there is no room for another one; False if those
-        that went keep coming back.
-        """
+        """Forget the least recently used entry if there are too many; False if forgotten ones keep coming back."""
         if len(self.entries) < policy.SIGNATURES:
             return True
         if self.returns >= policy.RETURNS:
@@ -340,7 +335,7 @@ class Runtime:
         return True
 
     def forget(self, signatures: Sequence[Any]) -> None:
-        """Forget the entries of some signatures, and what was compiled for them."""
+        """Forget the entries of some signatures, and their specializations."""
         gone = [entry for entry in [self.entries.pop(each, None) for each in signatures] if entry is not None]
         self.passing += sum([entry.examples < 2 for entry in gone])
         for known in (self.compiled.ones, self.compiled.batches) if gone else ():
@@ -349,18 +344,18 @@ class Runtime:
     def record(
         self, entry: CacheEntry, arguments: Arguments, example: Sequence[Any], result: Any, watch: PurityCheck
     ) -> bool:
-        """Record a run of the function on an example; False if it cannot be."""
+        """Record a run of the function on an example; False if that is impossible."""
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry)
         batched = arguments.signature.batched
-        is_one = batched or not isinstance(result, (list, tuple, dict, np.ndarray))  # others are taken apart
+        is_one = batched or not isinstance(result, (list, tuple, dict, np.ndarray))  # others are flattened
         if not watch.effect and is_one and (kind := no_number(result)):
             lists = "lists" if batched else "lists, tuples, dicts and arrays"
             watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them"
         entry.changes += bool(watch.change)
         if watch.effect or entry.changes == policy.CHANGES:
             self.fall_back(entry, watch.effect or watch.change)
-        if entry.is_eager or watch.change:  # or the next call is observed again: it may have been a cache
+        if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
         try:
             entry.candidate = record(self.function, arguments, example, result, watch)
@@ -370,7 +365,7 @@ class Runtime:
         return True
 
     def compile(self, entry: CacheEntry, at_once: bool = False) -> bool:
-        """Make a specialization of what is recorded, if the counts say so; False if the function itself serves."""
+        """Compile the recording, if the counts say so; False if the function itself serves."""
         with self.alone_to_compile(entry) as alone:
             candidate = entry.candidate
             if not alone or candidate is None:  # another thread was first
@@ -382,29 +377,29 @@ class Runtime:
                 self.add(entry, candidate, made)
             except (Unrecordable, Unliftable) as problem:
                 self.fall_back(entry, str(problem))
-            except BaseException:  # Ctrl-C perhaps: the next call is recorded anew
+            except BaseException:  # such as Ctrl-C: the next call is recorded anew
                 entry.candidate = None
                 raise
-            entry.candidate, entry.until = None, 0  # last, for who finds none looks at the specializations again
+            entry.candidate, entry.until = None, 0  # last: other threads see the specialization first
             return not entry.is_eager
 
     def add(self, entry: CacheEntry, candidate: Candidate, made: Specialization) -> None:
-        """Let a specialization serve, if it comes to what the function gave."""
+        """Add a specialization, if it matches the recorded result."""
         if made.least > 1 and not entry.signature.batched:
             entry.is_eager, entry.clause = True, made.clause
             return
-        holds, fault = self.tried(made, candidate, entry)
+        guards_pass, fault = self.check_recorded_example(made, candidate, entry)
         if fault:
-            (self.fall_back if holds else self.invalidate)(entry, fault)
+            (self.fall_back if guards_pass else self.invalidate)(entry, fault)
             return
         entry.specializations = [*entry.specializations, made]
         entry.least = max(entry.least, made.least)
 
     def specialized(self, entry: CacheEntry, candidate: Candidate, at_once: bool) -> Specialization | None:
-        """A specialization of what is recorded, by the back end that the rule names; None while it waits.
+        """Make a specialization of a recording by the back end that the rule names; None while it waits.
 
         Raises:
-            Unrecordable, Unliftable: there can be none.
+            Unrecordable, Unliftable: there is none.
         """
         by_rule = not (self.compiled.pinned or at_once)
         nodes, examples = candidate.nodes, entry.examples + self.expected
@@ -416,7 +411,7 @@ class Runtime:
         if by_rule and backend.name == "native":
             steps = candidate.forward
             if policy.compiles(steps, nodes, examples, others):
-                steps = candidate.steps  # to derive the reverse sweep takes time: it is done where it can decide
+                steps = candidate.steps  # deriving the reverse sweep takes time, so only now
             if not policy.compiles(steps, nodes, examples, others):
                 entry.until = policy.pays_from(steps, nodes) - self.expected
                 return None
@@ -434,10 +429,11 @@ class Runtime:
         return made
 
     @np.errstate(all="ignore")
-    def tried(self, made: Specialization, candidate: Candidate, entry: CacheEntry) -> tuple[bool, str]:
-        """Whether a specialization holds for the very example that it was made of, and why it does not serve there.
+    def check_recorded_example(self, made: Specialization, candidate: Candidate, entry: CacheEntry) -> tuple[bool, str]:
+        """Run a specialization on the example that it was recorded for. Return False if its guards do not pass, and the
+        reason why it cannot serve.
 
-        Its guards may not hold where a number that is taken out is a sum: an array program adds in another order.
+        Guards may not pass if a constant that was recorded is a sum: an array program adds in another order.
         """
         with made.acquire() as space:
             space.params[...] = candidate.numbers
@@ -452,12 +448,12 @@ class Runtime:
     def check(
         self, entry: CacheEntry, served: list[Any], args: Sequence[Any], named: dict[str, Any], how: str, found: Any
     ) -> Any:
-        """Compare what a call came to, and what served it, with the function; the result of the call."""
+        """Compare the result of a call with the function, and return the right one."""
         if how:
             arguments = self.arguments(args, named, True)
             known: dict[int, Any] = {}
             return found if self.matches_on_some(entry, served, arguments, known) else self.each(arguments, how, known)
-        if are_wide((args, named)):  # nearly always they need not be read once more
+        if are_wide((args, named)):  # nearly always, and then nothing has to be read
             call = functools.partial(self.function, *args, **named)
             return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
         arguments = self.arguments(args, named, False)
@@ -466,7 +462,7 @@ class Runtime:
     def checked(
         self, entry: CacheEntry, served: list[Any], call: Callable[[], Any], read: Callable[[], Arguments], found: Any
     ) -> Any:
-        """The result of a call on one example, which is compared."""
+        """Compare the result of a call on one example with the function, and return the right one."""
         result, _ = self.observe(entry, call)
         ((made, _),) = served
         if matches(found, result, made):  # nearly always
@@ -479,8 +475,8 @@ class Runtime:
     def matches_on_some(
         self, entry: CacheEntry, served: list[Any], arguments: Arguments, known: dict[int, Any]
     ) -> bool:
-        """Whether some examples of a batch come to what the function itself gives for them, which is then known: of
-        each specialization the first ones that differ, later another one each time.
+        """Compare some examples of a batch with the function, and add its results to `known`: the first distinct ones
+        of each specialization, later another one each time.
         """
         count = arguments.count()
         is_due = entry.is_thorough and not entry.calls & (entry.calls - 1)
@@ -494,7 +490,7 @@ class Runtime:
                     call = arguments.prepared(self.function, number)
                     try:
                         known[number], _ = self.observe(entry, call)
-                    except Exception as error:  # an example before it may raise as well, and then the batch raises that
+                    except Exception as error:  # the batch raises the error of its first example
                         self.drop(
                             entry, made, f"the function raises {type(error).__name__}, the array program does not"
                         )
@@ -506,7 +502,7 @@ class Runtime:
     def matches(
         self, entry: CacheEntry, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any
     ) -> bool:
-        """Whether a specialization comes to what the function itself gave; else it is dropped."""
+        """Return True if a specialization matches the function's result; else drop it."""
         reason = self.difference(made, arguments, example, result)
         if not reason:
             made.checked += 1
@@ -516,14 +512,12 @@ class Runtime:
         return False
 
     def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
-        """Drop a specialization that does not come to what the function gives, and say so."""
+        """Drop a specialization whose result differs from the function's, and warn."""
         entry.specializations = [each for each in entry.specializations if each is not made]
-        self.invalidate(
-            entry, f"{reason}: something that was recorded as fixed has changed, or is not the same each time"
-        )
+        self.invalidate(entry, f"{reason}: something that was recorded as fixed has changed, or differs between calls")
 
     def invalidate(self, entry: CacheEntry, why: str) -> None:
-        """Count a recording that is dropped; the last one leaves such calls to the function itself."""
+        """Count a dropped recording; after too many the function runs uncompiled."""
         entry.invalidations += 1
         if entry.invalidations >= policy.INVALIDATIONS:
             self.fall_back(entry, why)
@@ -532,37 +526,37 @@ class Runtime:
 
     @np.errstate(all="ignore")
     def difference(self, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
-        """In what a specialization differs from what the function itself gave for an example; empty if in nothing."""
+        """Say how a specialization differs from the function's result for an example; empty if it does not."""
         arrays: Any = arguments.numbers(example)
-        structure, leaves, cotangents = made.structure, [main_of(result)], [1.0]
+        structure, leaves, cotangents = made.structure, [primal_of(result)], [1.0]
         if structure is not None:
             parts = structure.leaves_of(result)
             if parts is None:
-                return "its result is put together now in one way, now in another, or of other kinds of numbers"
+                return "the structure of its result, or a type of number in it, differs between calls"
             if structure.are_others(parts, arguments.values()):
-                return "a Value in its result is now one of its arguments or parameters, now another"
+                return "a Value in its result is not the same argument or parameter at each call"
             leaves, cotangents = parts, structure.cotangents(made.checked)
         elif made.shape != ():
             cotangents = [0.0]
         elif kind_of(leaves[0]) is not made.kind:
-            return f"its result is now a {made.kind.__name__}, now a {kind_of(leaves[0]).__name__}"
+            return f"its result was a {made.kind.__name__}, and is a {kind_of(leaves[0]).__name__}"
         want: Any = np.asarray(numbers_in(leaves), float)
-        slopes = None if modes.grad_disabled() else slopes_of(leaves, cotangents, made, arguments.values())
-        if arguments.signature.batched:  # in a batch of one nothing shows of how examples are added up
+        grads = None if modes.grad_disabled() else grads_of(leaves, cotangents, made, arguments.values())
+        if arguments.signature.batched:  # one example would not show how examples are added
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
-            want, slopes = np.tile(want.reshape(-1), 2), slopes and (2.0 * slopes[0], slopes[1])
+            want, grads = np.tile(want.reshape(-1), 2), grads and (2.0 * grads[0], grads[1])
         with made.acquire() as space:
-            if space.stale_capture():  # by now
+            if space.stale_capture():  # it has changed since
                 return ""
             space.load()
-            return made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, slopes, cotangents)
+            return made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, grads, cotangents)
 
     @contextmanager
     def alone_to_compile(self, entry: CacheEntry) -> Iterator[bool]:
-        """Wait until no other thread makes code for an entry, and then be the one that does.
+        """Wait until no other thread compiles for an entry, and let this one compile.
 
-        Code of the user's, such as the rule of an operation, may be run while that is made, and call a compiled
-        function: it finds False, for two threads that waited inside would wait for each other.
+        User code that runs meanwhile, such as the rule of an operation, may call a compiled function. It gets False:
+        two threads that waited in such calls would wait for each other.
         """
         if getattr(_thread, "compiles", False):
             yield False
@@ -576,7 +570,7 @@ class Runtime:
 
     @contextmanager
     def alone_to_record(self) -> Iterator[bool]:
-        """Whether no other thread records now, and none does until this ends; it never waits."""
+        """Let this thread record if no other one does; False otherwise, without waiting."""
         try:
             self.recording.pop()
         except IndexError:
@@ -585,22 +579,22 @@ class Runtime:
         try:
             yield True
         finally:
-            if not self.recording:  # as in a child that was forked meanwhile
+            if not self.recording:  # unless a forked child has put it back
                 self.recording.append(None)
 
     def fall_back(self, entry: CacheEntry, why: str) -> None:
-        """Leave such calls to the function itself, and say so once."""
+        """Serve such calls by the function itself from now on, and warn once."""
         entry.is_eager, entry.fallback_reason = True, why
         warn_once(self.said, f"{self.name} runs uncompiled: {why}")
         entries = list(self.entries.values())
         refused = [each for each in entries if each.fallback_reason and not each.signature.reason]
         if len(refused) >= policy.SPECIALIZATIONS and all(each.is_eager for each in entries):
-            self.compiled.is_eager = True  # and not for what is passed: each call would be of yet another kind
+            self.compiled.is_eager = True  # each call would have yet another signature
 
     # -- ahead of time, and for loops that run specializations themselves ---------------------------------------------
 
     def prepare(self, args: Sequence[Any], named: dict[str, Any]) -> None:
-        """Record, compile and compare for such arguments, of which copies are used; no call is counted."""
+        """Record, compile and compare for copies of such arguments; no call is counted."""
         known: dict[int, Any] = {}
         args, named = _copied(tuple(args), known), _copied(named, known)
         arguments = self.arguments(args, named, False)
@@ -635,13 +629,9 @@ class Runtime:
     def calls_until_check(
         self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]
     ) -> int:
-        """For how many calls, of which this one is counted here, specializations may be run elsewhere, by a loop that
-        looks at captures and guards itself: until they are compared again. 0 if the function itself has to take over.
-
-        Args:
-            entry: theirs.
-            made: the specializations.
-            ready: gives the arguments, a batch or none, where the function itself is about to be called to compare.
+        """Count a call that a loop serves by running specializations itself, and return for how many calls it may do so
+        until the next comparison, for which `ready` returns the arguments: those of a batch, or none. Return 0 if the
+        function itself must serve.
         """
         entry.calls += 1
         if any(each not in entry.specializations for each in made):
@@ -655,7 +645,7 @@ class Runtime:
         return 1 if unproven else (1 << entry.calls.bit_length()) - entry.calls
 
     def check_example(self, entry: CacheEntry, arguments: Arguments, number: int) -> bool:
-        """Compare on one example; False if no specialization holds for it, or that one is dropped."""
+        """Compare on one example; False if no specialization serves it, or that one is dropped."""
         example = arguments.example(number)
         batch = [np.asarray(x)[None] for x in example]
         holding = None
@@ -669,20 +659,20 @@ class Runtime:
         result, _ = self.observe(entry, arguments.prepared(self.function, number))
         return self.matches(entry, holding, arguments, example, result)
 
-    # -- what is shown ------------------------------------------------------------------------------------------------
+    # -- reports ------------------------------------------------------------------------------------------------------
 
     @property
     def last(self) -> CacheEntry | None:
-        """What is known of calls like the last one."""
+        """The cache entry of the last call."""
         last: CacheEntry | None = self.compiled.last
         return last
 
     def last_waits(self) -> bool:
-        """Whether what the last call recorded waits for its count."""
+        """Return True if the recording of the last call waits to be compiled."""
         return self.last is not None and self.last.candidate is not None and not self.last.specializations
 
     def latest(self) -> Any:
-        """The `Specialization` of the last call; one to look at, if it has none yet."""
+        """Return the `Specialization` of the last call; before it is compiled, one by NumPy."""
         entry = self.last
         if entry is None:
             raise ArgumentError("call the function first: nothing has been compiled yet")
@@ -699,17 +689,17 @@ class Runtime:
         return entry.latest or entry.specializations[-1]
 
     def source(self, language: str, gradient: bool) -> str:
-        """The program as text."""
+        """Return the program as text."""
         return source_of(self.latest().kernel, getattr(self.function, "__name__", "lifted"), language, gradient)
 
     def report(self) -> str:
-        """What became of the function, line by line."""
+        """Describe the function, line by line."""
         name = getattr(self.function, "__name__", "function")
         return report.described(name, list(self.entries.values()), self.expected)
 
 
 def too_many(entry: CacheEntry) -> str:
-    """Why there are so many specializations, and what to write instead."""
+    """Explain why there are so many specializations, and what to write instead."""
     names = sorted({made.stale_capture() for made in entry.specializations} - {""})
     if len(names) == 1:
         return f"it reads {names[0]}, which changes between calls: make {names[0]} an argument"
@@ -723,33 +713,27 @@ def too_many(entry: CacheEntry) -> str:
 
 
 def matches(found: Any, result: Any, made: Specialization) -> bool:
-    """Return True if a result has the numbers and the derivatives of what the function gave, each to the last digits.
-
-    Args:
-        found: the result, by a specialization.
-        result: what the function gave.
-        made: the specialization.
-    """
+    """Return True if a specialization's result has the function's numbers and derivatives, up to rounding."""
     structure, agree = made.structure, made.kernel.agree
-    theirs: list[Any] | None = [main_of(result)]
+    theirs: list[Any] | None = [primal_of(result)]
     ours: list[Any] | None = [found]
     if structure is not None:
         ours, theirs = structure.leaves_of(found), structure.leaves_of(result)
-    elif kind_of(main_of(result)) is not made.kind:
+    elif kind_of(primal_of(result)) is not made.kind:
         return False
     if ours is None or theirs is None or not _are_close(ours, theirs, agree):
         return False
     weights = repeat(1.0) if structure is None else structure.cotangents(made.checked)
     triples = [each for each in zip(ours, theirs, weights, strict=False) if each[2] and isinstance(each[0], Many)]
-    if not triples:  # numbers alone, or without a graph
+    if not triples:  # plain numbers, or no graph
         return True
     ours, theirs, weights = map(list, zip(*triples, strict=True))
     pulled = pulled_back(theirs, weights, ours[0]._operands)
     if pulled is None:
         return False
-    _, places, _, _, slopes = pulled
+    _, places, _, _, grads = pulled
     got = partials_of(found) if structure is None else ours[0]._pull_back(zip(ours, weights, strict=True))
-    return _are_close(got, [slopes[place] for place in places], agree)
+    return _are_close(got, [grads[place] for place in places], agree)
 
 
 def _are_close(ours: Sequence[Any], theirs: Sequence[Any], agree: float) -> bool:
@@ -760,7 +744,7 @@ def _are_close(ours: Sequence[Any], theirs: Sequence[Any], agree: float) -> bool
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:
-    """A copy of an argument: of the lists, tuples, dicts and arrays, which a function may change; of each one copy."""
+    """Copy the lists, tuples, dicts and arrays in an argument, which a function may change; each object once."""
     if id(x) not in known:
         made = x
         if type(x) in (list, tuple):
@@ -778,9 +762,7 @@ _thread = threading.local()
 
 
 def _in_child() -> None:
-    """In a forked child the call of another thread never comes to its end: what it was recording, or making code of, is
-    recorded anew.
-    """
+    """In a forked child, forget what other threads were recording or compiling when it was forked."""
     for runtime in _runtimes:
         if not runtime.recording:
             runtime.recording.append(None)

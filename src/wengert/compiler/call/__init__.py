@@ -1,4 +1,4 @@
-"""What runs when a compiled function is called: the path from its arguments to its result."""
+"""Serves the calls of compiled functions, from the arguments to the result."""
 
 from wengert.compiler.call.argument_reader import ArgumentReader, reference_to
 from wengert.compiler.call.callpath import CacheEntry, Call, CallPath

@@ -12,7 +12,7 @@ from weakref import ref
 from wengert.engine import Value
 from wengert.ops.ieee import cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython compiles with its own module
     import cython  # type: ignore[no-redef]
 
 __all__ = ["ArgumentReader", "are_equal", "reference_to"]
@@ -118,11 +118,8 @@ def reference_to(x: Any) -> Reference | None:
 
 
 def are_equal(x: Any, y: Any) -> bool:
-    """Return True if two objects are the same to a program: identical, or equal strings, integers or bytes.
-
-    Args:
-        x: the object passed.
-        y: the object expected, or a reference to it.
+    """Return True if two objects are the same to a program: identical, or equal strings, integers or bytes. `y` may be
+    a reference.
     """
     if x is y:
         return True

@@ -24,7 +24,7 @@ from wengert.modes import in_force
 from wengert.ops import BY_NAME, ieee
 from wengert.ops.ieee import Int, cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython compiles with its own module
     import cython  # type: ignore[no-redef]
 
 __all__ = ["CacheEntry", "Call", "CallPath"]
@@ -217,7 +217,6 @@ class Call:
         return True
 
     def _read_numbers(self, reader: ArgumentReader, x: Any) -> bool:
-        """Read an array, or nested lists of numbers."""
         entry = self.entry
         batched = entry.batched
         if type(x) is entry.ndarray:
@@ -421,16 +420,8 @@ class Call:
         """Run each example of a batch by the first specialization whose guards pass for it, and return the result. If
         rows are left, `partial` has the array of the other results or, for a mean or a sum, the node of their sum.
 
-        The order of additions does not depend on which specialization a strip was given to first.
-
-        Args:
-            spaces: a workspace of each specialization.
-            first: that of the first one that can run.
-            arrays: the arguments.
-            count: the number of examples.
-            how: as in `run_batch`.
-            with_grads: True to compute derivatives.
-            scale: the seed of the derivatives.
+        There is a workspace of each specialization; `first` is that of the first one that can run. The order of
+        additions does not depend on which specialization a strip was given to first.
         """
         entry, made, at = self.entry, first.made, 0
         results = entry.numpy.empty((count, *(made.shape or ()))) if how == "map" else None
@@ -521,14 +512,8 @@ class Call:
         return None
 
     def _reduced(self, value: float, spaces: Any, first: Workspace, with_grads: bool) -> Any:
-        """Return a node with this value and the derivatives of all specializations that ran, or a leaf; None if a
-        number is not finite.
-
-        Args:
-            value: the value of the node.
-            spaces: a workspace of each specialization; None if only the first one ran.
-            first: that of the first one.
-            with_grads: True to compute derivatives.
+        """Return a node with this value and the derivatives of all specializations that ran (only the first one if
+        `spaces` is None), or a leaf; None if a number is not finite.
         """
         space: Workspace
         made: Executable
@@ -623,13 +608,8 @@ class CallPath:
         return self.serve(args, named, how, False)
 
     def serve(self, args: tuple[Any, ...], named: dict[str, Any], how: str, disabled: bool) -> Any:
-        """Return the result of the specializations, or let the runtime take over.
-
-        Args:
-            args: the arguments passed by position.
-            named: those passed by name.
-            how: mean, sum or map for a batch; empty for one example.
-            disabled: True if no derivatives are wanted.
+        """Return the result of the specializations, or let the runtime take over. `how` is mean, sum or map for a
+        batch, and empty for one example; `disabled` is True if no derivatives are wanted.
         """
         entry: CacheEntry
         call: Call

@@ -1,4 +1,4 @@
-"""Checks before each run that what a function read outside of its arguments is still the same.
+"""Checks before each run that the objects which a function read outside of its arguments have not changed.
 
 A captured float is not part of the program: each run reads its current number into its own parameters, so that several
 threads may check at once.
@@ -16,7 +16,7 @@ from weakref import ref
 from wengert.compiler.call import memory
 from wengert.ops.ieee import Int, cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython compiles with its own module
     import cython  # type: ignore[no-redef]
 
 __all__ = [
@@ -35,18 +35,18 @@ __all__ = [
 MISSING = _missing = object()
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # see `look`
 KINDS = tuple(range(8))  # for other modules: compiled, the names above are C integers
-UNCHANGED, LENGTH = -1, -2  # results of `Items.changed`, beside the index of an item
+UNCHANGED, LENGTH = -1, -2  # results of `Items.changed` that are no index
 PLAIN = (int, bool, str, bytes, complex, type(None))
 
 
 def look(kind: Int, source: Any, key: Any) -> Any:
-    """Return what is at a place now; MISSING if there is nothing.
+    """Return the object at a place; MISSING if there is none.
 
     Args:
         kind: NAME for a key of a dict, such as a module's globals; CELL for a variable of an enclosing function;
-            ATTRIBUTE for an attribute of an object or its class, without any `__getattr__`; CLASS for what a class
-            itself defines; FUNCTION for the code and the defaults of a function; CALL for what the source returns;
-            BYTES for the contents of an array; NAMES for the names of all attributes of an object.
+            ATTRIBUTE for an attribute of an object or its class, without any `__getattr__`; CLASS for an attribute that
+            a class itself defines; FUNCTION for the code and the defaults of a function; CALL for the result of calling
+            the source; BYTES for the contents of an array; NAMES for the names of all attributes of an object.
         source: the dict, cell, object, class, function or array.
         key: the key of the dict, or the name of the attribute.
     """
@@ -122,9 +122,7 @@ class Place:
     """A place that was read once, and the object or float found there; a Value stands for a float.
 
     Args:
-        kind: see `look`.
-        source: see `look`.
-        key: see `look`.
+        kind, source, key: see `look`.
         then: the object found.
         leaf: the Value that stands for a float.
         name: the name of the place in the user's terms.
@@ -349,16 +347,14 @@ class Captures:
         return [number for number in numbers if number >= 0]
 
     def stale(self, target: Int) -> str:
-        """Read the captured floats; return the name of a capture that has changed, or an empty string.
-
-        Args:
-            target: the address of the run's parameters, into which the floats go.
+        """Read the captured floats into the parameters at `target`; return the name of a capture that has changed, or
+        an empty string.
         """
         place: Place
         items: Items
         group: PlaceGroup
         numbers: BulkNumbers
-        for group in self.groups:  # classes first: if one has a property by now, its objects must not be read
+        for group in self.groups:  # first, as reading an object would run a property that its class has since got
             name = group.stale()
             if name:
                 return str(name)

@@ -19,7 +19,7 @@ from wengert.errors import OperationError
 from wengert.ops import BY_NAME, ieee
 from wengert.ops.ieee import Int, cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython compiles with its own module
     import cython  # type: ignore[no-redef]
 
 __all__ = ["EVERY", "Executable", "Workspace", "share"]
@@ -106,11 +106,6 @@ class Executable:
     def pull_back(self, arrays: list[Any], params: Any, cotangents: Any) -> Any:
         """Return the derivatives of several results, weighted by cotangents, with respect to the parameters and the
         Values among the arguments.
-
-        Args:
-            arrays: the arguments.
-            params: the parameters' numbers.
-            cotangents: one for each result.
         """
         with self.acquire() as space:
             space.params[...] = params
@@ -197,13 +192,8 @@ class Workspace:
             self.x[made.gathered_at[n]] = value._data
 
     def run(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
-        """Run, whether or not the guards pass; False if an index is out of bounds or an operation raised an error.
-
-        Args:
-            arrays: the arguments: floats, ints, arrays.
-            count: the number of examples.
-            with_grads: True to compute the derivatives of ``seed * out.sum()``.
-            seed: the factor in that sum.
+        """Run, whether or not the guards pass; with derivatives of ``seed * out.sum()`` if asked. Return False if an
+        index is out of bounds or an operation raised an error.
         """
         made = self.made
         self.is_bounded = False
@@ -476,12 +466,8 @@ class Workspace:
         return many
 
     def build_result(self, arrays: list[Any], values: list[Any], with_grads: bool) -> Any:
-        """Build the function's result from several numbers of the last run; None if one is not finite.
-
-        Args:
-            arrays: the arguments.
-            values: the Values among them.
-            with_grads: True if the results are to have derivatives.
+        """Build the function's result from several numbers of the last run; None if one is not finite. `values` are the
+        Values among the arguments.
         """
         made = self.made
         count, numbers = len(made.computed), None
@@ -519,10 +505,8 @@ class Workspace:
             self.sums_at = memory.address(self.sums, False, self.sums.shape, 0)
 
     def is_ready(self, load: Any) -> bool:
-        """Check the captures and read the parameters, once per batch; False if a capture has changed.
-
-        Args:
-            load: a function that fills the parameters; None to read them from the Values.
+        """Check the captures and fill the parameters (by `load`, if it is not None), once per batch; False if a capture
+        has changed.
         """
         if self.state == UNSEEN:
             self.state = STALE if self.stale_capture() else READY
@@ -534,15 +518,8 @@ class Workspace:
         return bool(self.state == READY)
 
     def run_strips(self, arrays: list[Any], start: Int, count: Int, with_grads: bool, seed: float, results: Any) -> Int:
-        """Run the examples of a batch from `start` on, strip by strip, while the guards pass.
-
-        Args:
-            arrays: the arguments, of all examples.
-            start: the first example.
-            count: the number of examples in the batch.
-            with_grads: see `run`.
-            seed: see `run`.
-            results: an array for the result of each example; None to add the results to `total`.
+        """Run the examples of a batch from `start` on, strip by strip, while the guards pass. The results go into
+        `results`; if it is None, their sum is added to `total`.
 
         Returns:
             The first example of the strip whose guards did not pass, or `count`.

@@ -19,7 +19,7 @@ from wengert.node import CODE, WALK
 from wengert.ops import BY_NAME, ieee
 from wengert.ops.ieee import Array, Int, cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython compiles with its own module
     import cython  # type: ignore[no-redef]
 
 __all__ = ["SavedCall", "fused", "gather", "partials_of", "results_of", "scatter"]
@@ -187,7 +187,7 @@ def results_of(saved: SavedCall, numbers: Int, are_values: Array, operands: tupl
     """
     lock_passes()
     call: Many = CallNode.__new__(CallNode)
-    call._made |= HAND  # beside the tick, which the engine has set
+    call._made |= HAND  # keeps the tick, which the engine has set
     call._all = (*operands, saved)
     call._db = float(leaves)
     ieee.untrack(call._all)

@@ -1,43 +1,17 @@
-"""A function is run once and written down: what it computed, what it saw outside, what decided its branches."""
+"""Runs a function once and records what it computed, what it read from outside, and which branches it took."""
 
 from wengert.compiler.trace.arguments import Arguments, Reader, Signature, StaticSpec, are_wide, flatten_argument
 from wengert.compiler.trace.purity import DRAWS, PurityCheck
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.readers import readers_of
 from wengert.compiler.trace.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
-from wengert.compiler.trace.recording import (
-    Candidate,
-    main_of,
-    numbers_in,
-    pulled_back,
-    record,
-    slopes_of,
-)
+from wengert.compiler.trace.recording import Candidate, grads_of, numbers_in, primal_of, pulled_back, record
 from wengert.compiler.trace.rows import rows_of
 from wengert.compiler.trace.specialization import Specialization, lines_apart
 from wengert.compiler.trace.structure import Aux, kind_of, take_apart
 from wengert.compiler.trace.tracers import number_of
 
-__all__ = [
-    "DRAWS",
-    "Arguments",
-    "Aux",
-    "Candidate",
-    "PurityCheck",
-    "Reader",
-    "Recorder",
-    "Signature",
-    "StaticSpec",
-]
+__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "PurityCheck", "Reader", "Recorder", "Signature", "StaticSpec"]
 __all__ += ["Specialization", "Unrecordable", "are_wide", "flatten_argument", "is_watched", "kind_of", "lines_apart"]
-__all__ += [
-    "main_of",
-    "number_of",
-    "numbers_in",
-    "pulled_back",
-    "random_state",
-    "readers_of",
-    "record",
-    "recorder_of_thread",
-]
-__all__ += ["rows_of", "slopes_of", "take_apart"]
+__all__ += ["number_of", "numbers_in", "primal_of", "pulled_back", "random_state", "readers_of", "record"]
+__all__ += ["grads_of", "recorder_of_thread", "rows_of", "take_apart"]

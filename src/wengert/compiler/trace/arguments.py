@@ -1,7 +1,7 @@
-"""What a compiled function is called with: its arguments by name, their signature, and their arrays.
+"""The arguments of a call: by name, with their signature, and their numbers as arrays.
 
-An argument is a number, an array, or lists, tuples and dicts of them: a PyTree, which is part of what a recording holds
-for. Its leaves come as NumPy arrays, and the function gets them as its own numbers, lists and tuples.
+An argument is a number, an array, or a PyTree of lists, tuples and dicts, whose structure is part of the signature. Its
+leaves are stored as NumPy arrays, and the function gets them as its own numbers, lists and tuples.
 """
 
 from __future__ import annotations
@@ -25,26 +25,25 @@ from wengert.errors import ArgumentError, DataError
 
 __all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "are_wide", "flatten_argument", "ordinary"]
 
-SEEN = 256  # examples that are looked at for some that differ
+SEEN = 256  # examples that are searched for distinct ones
 WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
-READ = (np.ndarray, np.memmap)  # the arrays that are nothing but their numbers
+READ = (np.ndarray, np.memmap)  # arrays that hold nothing but numbers
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """One array of numbers: ``kind`` is f for floats, i for integers, b for bools, v for Values; ``held`` says in what
-    the function gets them.
+    """An array of numbers: ``kind`` is f for floats, i for integers, b for bools, v for Values; ``held`` names the
+    types in which the function gets them.
     """
 
     name: str
     kind: str
     shape: tuple[int, ...]
-    held: str  # scalar | numpy, a scalar of its | ndarray | for each axis list or tuple, the last perhaps ndarray
+    held: str  # scalar | numpy, for a NumPy scalar | ndarray | list or tuple for each axis, the last perhaps ndarray
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it is one number."""
         return self.held in ("scalar", "numpy")
 
 
@@ -57,13 +56,13 @@ class StaticSpec:
 
 @dataclass(frozen=True)
 class ForeignSpec(StaticSpec):
-    """An argument that only the function itself can read; the key says why, in words."""
+    """An argument that only the function itself can read; the key is the reason."""
 
-    is_told: bool = True  # whether that is warned of
+    is_told: bool = True  # a warning names the reason
 
     @classmethod
     def of(cls, kind: Any) -> ForeignSpec:
-        """An array of a class of its own."""
+        """Refuse an array of a subclass."""
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         return cls(
             f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
@@ -73,11 +72,11 @@ class ForeignSpec(StaticSpec):
 LARGE = ForeignSpec("an integer among the arguments is beyond 2**53, where not each is a float", is_told=False)
 
 
-Shape = Any  # of an argument: a PyTree of ArraySpec and StaticSpec, or one of those
+Shape = Any  # a PyTree of ArraySpec and StaticSpec, or one of those
 
 
 def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, list[Any]]:
-    """What an argument is made of, and its arrays; with `batched`, of one of the examples along the first axis.
+    """Return the shape of an argument and its arrays; with `batched`, the shape of one example along the first axis.
 
     Raises:
         DataError: the rows of a batch differ in length.
@@ -97,7 +96,7 @@ def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, l
 
 
 def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
-    """A leaf and its array, or what is part of the program; None for what is to be taken apart."""
+    """Return the spec of a leaf and its array, or a static spec; None for a container to be flattened."""
     kind = type(x)
     if batched and isinstance(x, (int, float, np.number, Value)):
         raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
@@ -161,7 +160,7 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
         shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
         return ArraySpec(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
     if made.dtype == object and made.ndim == 1 and all(isinstance(item, (int, float)) for item in x):
-        return LARGE  # as no array of NumPy holds them
+        return LARGE  # too large for int64
     if batched:
         return ForeignSpec(f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled")
     return _values(name, x, type(x).__name__)
@@ -179,7 +178,7 @@ def _read(x: Any) -> Any:
 
 
 def _is_large(x: Any, made: Any) -> bool:
-    """Whether there is an integer beyond 2**53 in an array, or in nested sequences; `made` is the array of it."""
+    """Return True if an array, or nested sequences, hold an integer beyond 2**53; `made` is their widened array."""
     if isinstance(x, np.ndarray) and x.dtype.kind not in "iu":
         return False
     if not (np.abs(made.astype(float)) >= 2.0**53).any():
@@ -191,12 +190,12 @@ def _is_large(x: Any, made: Any) -> bool:
 
 
 def _values(name: str, x: Any, held: str) -> tuple[ArraySpec, Any] | None:
-    """A row of Values alone; all else is taken apart."""
+    """Return the spec of a sequence of Values; None if it holds anything else."""
     return (ArraySpec(name, "v", (len(x),), held), x) if x and all(isinstance(item, Value) for item in x) else None
 
 
 def ordinary(x: Any) -> Any:
-    """An argument as it was given, with NumPy's narrower scalars as Python's numbers, and its arrays as wide as those.
+    """Convert NumPy's narrower scalars in an argument to Python's numbers, and its arrays to float64 and int64.
 
     >>> ordinary([np.float32(0.5), 2, (np.int8(3), "a")])
     [0.5, 2, (3, 'a')]
@@ -212,12 +211,12 @@ def _ordinary(x: Any) -> Any:
 
 
 def _kind(x: Any, made: Any) -> str:
-    """The kind of a leaf, from its array as it was given and as it is taken."""
+    """Return the kind of a leaf, from its array as given and as widened."""
     return "b" if x.dtype.kind == "b" else "i" if made.dtype.kind == "i" else "f"
 
 
 def _kinds(x: Any) -> list[str]:
-    """What each axis of nested sequences is held in, by its first items."""
+    """List the type of each axis of nested sequences, judged by their first items."""
     kinds = []
     while isinstance(x, (list, tuple)) and len(x):
         kinds.append("tuple" if isinstance(x, tuple) else "list")
@@ -226,7 +225,7 @@ def _kinds(x: Any) -> list[str]:
 
 
 def _held(made: Any, kinds: list[str]) -> Any:
-    """An array in what the function gets it in, axis by axis."""
+    """Convert an array back to the types in which the function gets it, axis by axis."""
     if kinds[0] == "ndarray":
         return made
     rows = [_held(row, kinds[1:]) for row in made] if set(kinds[1:]) - {"list"} else made.tolist()
@@ -234,7 +233,7 @@ def _held(made: Any, kinds: list[str]) -> Any:
 
 
 class Signature:
-    """What the arguments of a function are made of, by name. A specialization holds for one signature."""
+    """The structure of a function's arguments, by name. A specialization is valid for one signature."""
 
     def __init__(
         self,
@@ -244,9 +243,9 @@ class Signature:
         key: Any = (),
         aliased: bool = False,
     ) -> None:
-        self.key: Any = key  # by which it is told from others
-        self.aliased: bool = aliased  # whether a thing was passed twice
-        self.of_function: inspect.Signature = of_function  # as Python has it
+        self.key: Any = key
+        self.aliased: bool = aliased  # an object was passed twice
+        self.of_function: inspect.Signature = of_function
         self.shapes: dict[str, Shape] = shapes
         self.leaves: list[ArraySpec] = [
             leaf for shape in shapes.values() for _, leaf in tree_leaves(shape) if isinstance(leaf, ArraySpec)
@@ -254,50 +253,49 @@ class Signature:
         self.names: list[str] = []
         for leaf in self.leaves:
             name = leaf.name
-            while name in self.names:  # the first number of x = (1, 2), and an argument x_0
+            while name in self.names:  # such as the first number of x = (1, 2), and an argument x_0
                 name += "_"
             self.names.append(name)
         self.batched: bool = batched
         fixed = [x for shape in shapes.values() for _, x in tree_leaves(shape)]
         foreign = [x for x in fixed if isinstance(x, ForeignSpec)]
-        self.reason: str = foreign[0].key if foreign else ""  # why it is not compiled
+        self.reason: str = foreign[0].key if foreign else ""  # why it cannot be compiled
         self.is_told: bool = any(x.is_told for x in foreign)
         self._objects: list[Itself] = [found for x in fixed if isinstance(x, StaticSpec) for found in objects_in(x.key)]
 
     def is_alive(self) -> bool:
-        """Whether there can be a call with it: the objects in it are there."""
+        """Return True if a call can still have it: the objects in it exist."""
         return all(x.is_alive() for x in self._objects)
 
     def objects(self) -> set[int]:
-        """The identities of the objects in it that it does not keep alive."""
+        """Return the identities of the objects in it that it does not keep alive."""
         return {x.number for x in self._objects if x.reference is not None}
 
 
 @dataclass
 class Arguments:
-    """What a function is called with: the arguments, their shapes, and their arrays."""
+    """The arguments of a call, their shapes, and their arrays."""
 
-    args: Sequence[Any]  # as they were passed
+    args: Sequence[Any]  # passed by position
     named: dict[str, Any]
-    originals: dict[str, Any]  # all of them by name, with the defaults
+    originals: dict[str, Any]  # all by name, with the defaults
     signature: Signature
     arrays: list[Any]
-    passed: Collection[str]  # the names of those that are no defaults
+    passed: Collection[str]  # the names of arguments that are not defaults
     static: Collection[str]
 
     def names(self) -> list[str]:
-        """The names of those, in order."""
+        """List the names of the arguments that are not defaults, in order."""
         return [name for name in self.signature.shapes if name in self.passed]
 
     def values(self) -> list[Any]:
-        """The Values among the arguments."""
         found = [
             (leaf, array) for leaf, array in zip(self.signature.leaves, self.arrays, strict=True) if leaf.kind == "v"
         ]
         return [x for leaf, array in found for x in (np.ravel(array).tolist() if leaf.shape else [array])]
 
     def count(self) -> int:
-        """How many examples a batch has.
+        """Return the number of examples in a batch.
 
         Raises:
             DataError: the arguments differ in it, or there is none.
@@ -310,11 +308,10 @@ class Arguments:
         return lengths[0]
 
     def example(self, number: int) -> list[Any]:
-        """The arrays of one example of a batch."""
         return [array[number] for array in self.arrays] if self.signature.batched else self.arrays
 
     def numbers(self, example: Sequence[Any]) -> list[Any]:
-        """The arrays of an example, with the numbers of its Values."""
+        """Return the arrays of an example, with numbers in place of Values."""
         return [_numbers_of(leaf, array) for leaf, array in zip(self.signature.leaves, example, strict=True)]
 
     def call(
@@ -324,16 +321,15 @@ class Arguments:
         make: Callable[[ArraySpec, Any], Any],
         fixed: Callable[[Any], Any],
     ) -> Any:
-        """Call a function on one example, each of its arrays as `make` presents it; one that is passed twice is one.
-
-        What is part of the program is presented by `fixed`.
+        """Call a function on one example. `make` converts each array, `fixed` each static part; an object that is
+        passed twice stays one object.
         """
         arrays = iter(example)
         known: dict[int, Any] = {}
 
         def put(leaf: ArraySpec | StaticSpec, original: Any) -> Any:
             if isinstance(leaf, StaticSpec):
-                return fixed(original)  # as it is now
+                return fixed(original)
             made = make(leaf, next(arrays))
             made = made if leaf.is_scalar else _held(made, leaf.held.split())
             return known.setdefault(id(original), made) if _has_identity(original) else made
@@ -345,7 +341,7 @@ class Arguments:
         return called(function, self.signature.of_function, given)
 
     def eager(self, function: Callable[..., Any]) -> Any:
-        """Call a function on the one example as if it were not compiled, but for the width of NumPy's numbers."""
+        """Call a function on the one example as if it were not compiled, except that NumPy's numbers are widened."""
         if are_wide(self.originals):
             return function(*self.args, **self.named)
         shapes = self.signature.shapes
@@ -353,12 +349,12 @@ class Arguments:
         return called(function, self.signature.of_function, given)
 
     def all_eager(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
-        """What a function gives for each example of a batch, but for those of which it is known."""
+        """Call a function on each example of a batch, except those whose results are known."""
         call, rows = rows_of(function, self.signature.of_function, self.static, self.args, self.named)
         return [known[n] if n in known else call(*row) for n, row in enumerate(rows)]
 
     def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
-        """The call of a function on one example of a batch, or on the one that there is, with its arguments ready."""
+        """Return a call of a function on one example, with its arguments ready."""
         if not self.signature.batched:
             return functools.partial(self.eager, function)
         one = slice(number, number + 1)
@@ -373,7 +369,7 @@ class Arguments:
         return [*zip([name for name in self.originals if name in self.passed], call.args, strict=True), *defaults]
 
     def distinct(self, rows: Sequence[int], most: int) -> list[int]:
-        """Examples of a batch that differ from each other, up to so many, among the first of some rows."""
+        """Choose up to `most` examples that differ from each other among the first of some rows."""
         found: dict[Any, int] = {}
         for number in map(int, rows[:SEEN]):
             if len(found) >= most:
@@ -383,7 +379,7 @@ class Arguments:
 
 
 def are_wide(arguments: Any) -> bool:
-    """Return True if the function gets them as they are: no narrower kinds of NumPy's numbers are among them."""
+    """Return True if no argument is of one of NumPy's narrower types, so that the function gets all as they are."""
     return not any(map(_is_narrow, tree_items(arguments)))
 
 
@@ -392,29 +388,27 @@ def _is_narrow(x: Any) -> bool:
 
 
 def _has_identity(x: Any) -> bool:
-    """Whether a function can tell that it was passed twice."""
+    """Return True if a function can tell that it gets the same object twice."""
     return isinstance(x, (list, np.ndarray, Value))
 
 
 class Reader:
-    """Reads the arguments of one function's calls."""
-
     def __init__(self, signature: inspect.Signature, static: Sequence[str]) -> None:
         self.signature: inspect.Signature = signature
         self.static: frozenset[str] = frozenset(static)
-        self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those that have an entry
+        self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those in use
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
         gathering = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         self.gathering: list[str] = [name for name, kind in kinds if kind in gathering]
         self.names: list[str] = [name for name, kind in kinds if kind not in gathering]
         by_name = any(kind is inspect.Parameter.KEYWORD_ONLY for _, kind in kinds)
-        self.places: int = -1 if by_name else len(self.names)  # how many arguments by place are all that there are
+        self.places: int = -1 if by_name else len(self.names)  # positional arguments that are all there are
 
     def read(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments | None:
-        """The arguments by name, with their signature and arrays; None if they are not those of the function.
+        """Return the arguments by name, with their signature and arrays; None if the function does not take them.
 
         Raises:
-            ArgumentError: a static one is not hashable, or there are any number of some.
+            ArgumentError: a static argument is not hashable, or the function takes any number of arguments.
             DataError: they are no batch.
         """
         passed: Any = self.names
@@ -454,14 +448,14 @@ class Reader:
 
 
 def tree_items(x: Any) -> list[Any]:
-    """What is in tuples and dicts."""
+    """List the leaves of nested tuples and dicts."""
     if isinstance(x, (tuple, dict)):
         return [item for part in (x.values() if isinstance(x, dict) else x) for item in tree_items(part)]
     return [x]
 
 
 def _static(name: str, x: Any) -> Any:
-    """The key of a static argument.
+    """Return the key of a static argument.
 
     Raises:
         ArgumentError: it is not hashable.

@@ -1,4 +1,4 @@
-"""What stands for any object where recordings are told apart: its key."""
+"""Keys by which the signatures of calls are compared."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BY_VALUE = (str, bytes, bool, int, complex, range, frozenset, Fraction, Decimal,
 
 
 class Itself:
-    """An object as a key: equal to that object alone, which it does not keep alive where it can be referred to weakly.
-    Once it is gone the key is equal to itself alone, whatever gets its identity then.
+    """A key for an object: equal to the key of that object only. It does not keep the object alive if a weak reference
+    is possible; once the object is gone, the key equals only itself, even if another object gets the same id.
     """
 
     __slots__ = ("number", "reference", "thing")
@@ -30,10 +30,9 @@ class Itself:
     def __init__(self, thing: Any) -> None:
         self.number: int = id(thing)
         self.reference: Any = reference_to(thing)
-        self.thing: Any = thing if self.reference is None else None  # which is kept alive then
+        self.thing: Any = thing if self.reference is None else None  # kept alive then
 
     def is_alive(self) -> bool:
-        """Whether the object is still there."""
         return self.reference is None or self.reference() is not None
 
     def __eq__(self, other: object) -> bool:
@@ -46,7 +45,7 @@ class Itself:
 
 
 def objects_in(key: Any) -> Iterator[Itself]:
-    """The objects that a key stands for."""
+    """Yield the objects in a key."""
     if type(key) is Itself:
         yield key
     elif type(key) is tuple:
@@ -55,8 +54,8 @@ def objects_in(key: Any) -> Iterator[Itself]:
 
 
 def key_of(x: Any) -> Any:
-    """What stands for an object where recordings are told apart: for numbers, strings and None type and value; for
-    tuples, frozen dataclasses and bound methods, which are often made anew, their parts; else the object itself.
+    """Return a hashable key of an object: type and value for numbers, strings and None; the keys of the parts for
+    tuples, frozen dataclasses and bound methods, which are often created anew; else the object's identity.
 
     >>> key_of(1) == key_of(True), key_of(0.0) == key_of(-0.0), key_of((1, "a")) == key_of((1, "a"))
     (False, False, True)
@@ -65,7 +64,7 @@ def key_of(x: Any) -> Any:
     if x is None or kind in BY_VALUE:
         return kind, x
     if kind is float or isinstance(x, np.generic):
-        return kind, repr(x)  # in which nan is equal to itself, and -0.0 not to 0.0
+        return kind, repr(x)  # as text nan equals nan, and -0.0 differs from 0.0
     parts: Any
     if isinstance(x, tuple):
         parts = x
@@ -76,7 +75,7 @@ def key_of(x: Any) -> Any:
     elif kind is set:
         return kind, frozenset(x)
     elif hasattr(kind, "__next__") or isinstance(x, (random.Random, np.random.Generator)):
-        return kind  # another at each call, and none of them can be part of a program
+        return kind  # a new one at each call, and none can be part of a program
     else:
         return Itself(x)
     return kind, tuple([key_of(part) for part in parts])

@@ -1,8 +1,8 @@
-"""What is not followed while a function is recorded; everything else that is written in Python is.
+"""Lists the code and the types that are not followed while a function is recorded; all other Python code is.
 
-The list stands here alone: modules whose code never changes what it computes, and kinds of objects that are written in
-C and either never change or are looked at by `proxies.py`. An object of any other kind that is written in C may change
-without being seen: a function that reads one runs uncompiled.
+The list stands here alone: modules whose code never changes what it computes, and types written in C whose objects
+never change, or are checked by `proxies.py`. An object of any other type written in C may change unnoticed: a function
+that reads one runs uncompiled.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ IMMUTABLE: tuple[type, ...] = (
     operator.itemgetter, operator.attrgetter, operator.methodcaller, re.Pattern, re.Match, BuiltinFunctionType,
     ClassMethodDescriptorType, CodeType, EllipsisType, GenericAlias, GetSetDescriptorType, MemberDescriptorType,
     MethodDescriptorType, MethodWrapperType, NotImplementedType, UnionType, WrapperDescriptorType,
-    np.random.Generator, np.random.RandomState, np.random.BitGenerator,  # draws are seen by their effect
+    np.random.Generator, np.random.RandomState, np.random.BitGenerator,  # purity.py detects draws
     type(threading.Lock()), type(threading.RLock()),
 )  # fmt: skip
 MODULES = frozenset(
@@ -53,16 +53,16 @@ MODULES = frozenset(
      "warnings", "weakref"]
 )  # fmt: skip
 PACKAGES = frozenset(["numpy", "wengert", "importlib"])
-FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package, which hold what may change
-OURS = ("builtins", "typing", "wengert")  # whose `__init_subclass__` leaves no trace
-HEAP = 1 << 9  # the flag of a class that was made at run time
+FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package: their objects may change
+OURS = ("builtins", "typing", "wengert")  # their `__init_subclass__` has no side effects
+HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was created at run time
 SEEN: dict[Any, bool] = {}
-MOST = 4096  # codes that are remembered
+MOST = 4096  # entries in SEEN
 
 
 def is_known(code: CodeType, names: dict[str, Any]) -> bool:
-    """Return True for code that is not followed, by the globals that it runs with."""
-    at = code, names.get("__name__")  # equal code may stand in several modules
+    """Return True for code that is not followed, given the globals that it runs with."""
+    at = code, names.get("__name__")  # several modules may have equal code
     known = SEEN.get(at)
     if known is None:
         if len(SEEN) >= MOST:
@@ -77,15 +77,15 @@ def is_known_module(names: dict[str, Any]) -> bool:
     package, _, rest = name.partition(".")
     if package == "wengert" and rest.partition(".")[0] in FOLLOWED:
         return False
-    if names is FLOATS or names is VALUES:  # of which the table's rules are read
+    if names is FLOATS or names is VALUES:  # the rules of the table run with these
         return True
     if name in MODULES or package in PACKAGES:
-        return vars(sys.modules.get(name, re)) is names  # or another module that took the name
+        return vars(sys.modules.get(name, re)) is names  # another module may have the same name
     return False
 
 
 def is_standard(code: CodeType) -> bool:
-    """Return True for code of Python's own library, which other code calls on a function's behalf."""
+    """Return True for code of the standard library, which other code calls on a function's behalf."""
     path = code.co_filename
     return path.startswith(("<frozen", STANDARD)) and "-packages" not in path
 
@@ -94,7 +94,7 @@ STANDARD = os.path.dirname(os.__file__) + os.sep
 
 
 def is_python(kind: type) -> bool:
-    """Return True if a class is written in Python: its objects hold nothing but attributes.
+    """Return True if a class is written in Python, so that its objects hold nothing but attributes.
 
     >>> is_python(type("A", (), {})), is_python(type("B", (list,), {})), is_python(threading.local)
     (True, True, False)
@@ -103,12 +103,12 @@ def is_python(kind: type) -> bool:
     if base is None or not kind.__flags__ & HEAP or kind.__itemsize__ != base.__itemsize__:
         return False
     slots = sum([isinstance(x, MemberDescriptorType) and x.__objclass__ is kind for x in own.values()])
-    held = slots + ("__dict__" in own) + ("__weakref__" in own)  # what Python itself makes room for
+    held = slots + ("__dict__" in own) + ("__weakref__" in own)  # fields that Python itself adds
     return bool(kind.__basicsize__ - base.__basicsize__ <= 8 * held)
 
 
 def is_derivable(kind: type) -> bool:
-    """Return True if a class and its bases are written in Python, so that one can be derived without a trace."""
+    """Return True if a class and its bases are written in Python, and deriving from it has no side effects."""
     if type(kind).__module__ not in ("builtins", "abc"):
         return False
     for base in kind.__mro__:

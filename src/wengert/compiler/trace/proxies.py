@@ -1,11 +1,11 @@
-"""What a function reads outside of itself: globals, variables of enclosing functions, attributes, items of containers.
+"""Captures what a function reads outside of its arguments: globals, closures, attributes, items of containers.
 
-The rule is whose code ran, not where its file lies: whatever is written in Python and ran, or was read, is followed. A
-function is recorded as a clone that finds proxies: floats as traced numbers, which later calls read anew; lists, dicts
-and objects as copies, so that what the recorded run does to them is done to no one else; functions whose code ran as
-clones again; `math`, `max` and the like as `standins.py` has them. What was read is noted, with where it was read: a
-recording holds as long as the same is found there. What has no proxy, such as an object of a class that derives from
-`list`, is used itself, and held to all that code could read of it. What is not followed stands in `known.py`.
+All Python code that runs or is read is followed, wherever its file is, except for what `known.py` lists. A recorded
+function is a clone that finds proxies: traced numbers for floats, which later calls read anew; copies of lists, dicts
+and objects, so that the recorded run changes nobody else's; clones of functions whose code ran; and `standins.py` for
+`math`, `max` and the like. Every read is noted with its place, and the recording is valid while the same is found
+there. An object that has no proxy, such as one of a subclass of `list`, is used itself, and everything that code could
+read of it is noted (frozen).
 """
 
 from __future__ import annotations
@@ -62,16 +62,20 @@ __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
 FLOATS = (float, np.float64)
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
-READS_ALL |= {"named_parameters", "parameters", "state_dict"}  # names by which all attributes of all objects count
+READS_ALL |= {
+    "named_parameters",
+    "parameters",
+    "state_dict",
+}  # names of functions that read all attributes of an object
 
 
 def spelt(key: Any) -> str:
-    """A key in a name; of an object of the user's, whose `repr` may do anything, its kind."""
+    """Spell a key in a name; of a user's object only the type, as its `repr` may do anything."""
     return repr(key) if type(key) in PLAIN else type(key).__name__
 
 
 def of_class(kind: type, name: str) -> Any:
-    """What a class or its bases define under a name; MISSING if nothing."""
+    """Look up a name in a class and its bases; MISSING if it is not defined."""
     for base in kind.__mro__:
         if name in vars(base):
             return vars(base)[name]
@@ -79,24 +83,24 @@ def of_class(kind: type, name: str) -> Any:
 
 
 def is_data(found: Any) -> bool:
-    """Return True for what comes before an object's own attributes: a property, a slot."""
+    """Return True for a descriptor that takes precedence over an object's own attributes: a property, a slot."""
     return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
 
 
 def is_default(found: Any) -> bool:
-    """Return True for what a class has for those of its objects that have none of their own."""
+    """Return True for a class attribute that serves objects which have none of their own."""
     return found is not MISSING and not hasattr(type(found), "__get__")
 
 
 def own(x: Any, name: str) -> Any:
-    """What an object itself has under a name; MISSING if nothing, or if only its class has it.
+    """Return an object's own attribute; MISSING if it has none, or only its class has one.
 
-    Its `__dict__` is left alone where that can be: to take it makes all its attributes slower for good.
+    The object's `__dict__` is avoided where possible: accessing it makes all its attributes slower for good.
     """
     found = of_class(type(x), name)
     if found is MISSING or isinstance(found, MemberDescriptorType):
         return look(ATTRIBUTE, x, name)
-    if is_data(found):  # a property, which is code
+    if is_data(found):  # a property runs code
         return MISSING
     if not isinstance(found, (FunctionType, staticmethod, classmethod)) and hasattr(type(found), "__get__"):
         return getattr(x, "__dict__", {}).get(name, MISSING)
@@ -106,7 +110,7 @@ def own(x: Any, name: str) -> Any:
 
 @functools.lru_cache(4096)
 def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """The globals that code reads, those that it sets, and the attributes that it names."""
+    """Return the globals that code reads, those that it sets, and the attributes that it names."""
     read, written, attributes = set(), set(), set(code.co_names)
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -117,12 +121,12 @@ def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[
 
 
 def closes_over(x: Any) -> Iterator[tuple[str, Any]]:
-    """The variables of enclosing functions that a function has, and their cells."""
+    """Yield the free variables of a function, and their cells."""
     return zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
 
 
 class View(dict[str, Any]):
-    """A module's globals, as a recorded function finds them."""
+    """A module's globals as a recorded function finds them."""
 
     def __init__(self, proxies: Proxies, names: dict[str, Any]) -> None:
         builtins = names.get("__builtins__", __builtins__)
@@ -146,13 +150,12 @@ class View(dict[str, Any]):
 
 
 class Proxies:
-    """The proxies of what one recorded run reads, and where it was read.
+    """The proxies of all that one recorded run reads, and the places where it was read.
 
     Args:
-        recorder: what the traced numbers among them tell.
-        watch: the watched run: the code that ran, and the names in it; of classes and frozen objects nothing else is
-            looked at.
-        passed: the identities of the objects among the arguments that can be referred to weakly.
+        recorder: the recorder of the traced numbers.
+        watch: the watched run: its code, and the names in it. Only these names are noted of classes and frozen objects.
+        passed: the identities of those objects among the arguments that allow weak references.
     """
 
     def __init__(self, recorder: Any, watch: Any, passed: Collection[int] = ()) -> None:
@@ -164,24 +167,26 @@ class Proxies:
         self.seen: dict[int, Any] = watch.seen
         self.places: list[Place] = []
         self.items: list[Items] = []
-        self.groups: dict[int, PlaceGroup] = {}  # by the identity of what tells of a change
-        self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []  # arrays, their shapes, Values for floats
-        self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its proxy
-        self._originals: dict[int, tuple[Any, Any, str]] = {}  # by that of a proxy: it, the original, its name
+        self.groups: dict[int, PlaceGroup] = {}  # by the identity of the counter or class
+        self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []  # arrays, shapes, Values, names
+        self._made: dict[int, tuple[Any, Any]] = {}  # by the id of an original: (original, proxy)
+        self._originals: dict[int, tuple[Any, Any, str]] = {}  # by the id of a proxy: (proxy, original, name)
         self._views: dict[int, View] = {}
-        self._frozen: dict[int, Any] = {}  # what is held as it is, by identity
-        self._closures: set[CodeType] = set()  # the code of functions whose closures are
-        self._unviewed: set[tuple[int, int]] = set()  # what ran by itself: code, and the globals it ran with
+        self._frozen: dict[int, Any] = {}  # objects without a proxy, by identity
+        self._closures: set[CodeType] = set()  # the code of functions whose closures are frozen
+        self._uncloned: set[tuple[int, int]] = set()  # code that ran itself instead of a clone, and its globals
         self._noted: set[tuple[int, int, Any]] = set()
-        self._shadowed: dict[type, list[str]] = {}  # what an attribute of an object would come before
+        self._overridables: dict[type, list[str]] = {}  # class attributes that an object may override
         for base in Value.__mro__[:-1]:
-            for n in [n for n in vars(base) if n[:2] == "__" or n in self.mentioned]:  # operators are not named
+            for n in [
+                n for n in vars(base) if n[:2] == "__" or n in self.mentioned
+            ]:  # dunder methods are called without being named
                 self.note(CLASS, base, n, f"Value.{n}")
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def read(self, kind: int, source: Any, key: Any, name: str) -> Any:
-        """The proxy of the thing at a place, which is noted."""
+        """Note a place, and return the proxy of the object there."""
         x = look(kind, source, key)
         if type(x) in FLOATS:
             leaf = Value(x)
@@ -191,7 +196,7 @@ class Proxies:
         return self.proxy(x, name)
 
     def note(self, kind: int, source: Any, key: Any, name: str) -> Any:
-        """Note what is found at a place: it must be the same at each run. Returns it."""
+        """Note a place, where each run must find the same object, and return the object."""
         found = look(kind, source, key)
         at = kind, id(source), id(key) if kind == CALL else key
         if at not in self._noted:
@@ -200,11 +205,11 @@ class Proxies:
         return found
 
     def _is_argument(self, kind: int, source: Any) -> bool:
-        """Whether a place is of an object that is passed, and part of the signature: it need not be kept alive."""
+        """Return True for a place of an argument, which need not be kept alive."""
         return kind in (ATTRIBUTE, FUNCTION, NAMES) and id(source) in self.passed
 
     def _place(self, source: Any, place: Place) -> None:
-        """Put a place among those that one look tells to be as they were, where something tells of changes."""
+        """Add a place; to a group, if a counter or a version tells when it may have changed."""
         counter = None
         known = place.kind == ATTRIBUTE and (place.then is not MISSING or place.key in self.mentioned)
         by_object = known and not is_default(of_class(type(source), place.key))
@@ -212,7 +217,7 @@ class Proxies:
             counter = getattr(type(source).__setattr__, "counter", None)
             if counter is not getattr(type(source).__delattr__, "counter", None):
                 counter = None
-        if place.leaf is not None:  # a float, which each run reads
+        if place.leaf is not None:  # each run reads a float
             self.places.append(place)
         elif counter is not None:
             self.groups.setdefault(id(counter), PlaceGroup(None, counter)).places.append(place)
@@ -222,7 +227,7 @@ class Proxies:
             self.places.append(place)
 
     def proxy(self, x: Any, name: str) -> Any:
-        """The proxy of a thing that was read, or passed."""
+        """Return the proxy of an object that was read, or passed."""
         kind = type(x)
         if kind in PLAIN or kind is float or isinstance(x, (Value, CallPath)):  # a compiled function follows itself
             return x
@@ -246,7 +251,7 @@ class Proxies:
         return made
 
     def importing(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        """What `import` calls in a recorded function."""
+        """Return an `__import__` that returns proxies."""
 
         def load(name: str, *how: Any, **named: Any) -> Any:
             found = real(name, *how, **named)
@@ -256,7 +261,7 @@ class Proxies:
         return load
 
     def getting(self, made: Any, n: str, *default: Any) -> Any:
-        """What `getattr` gives in a recorded function: a computed name is none of those that the code mentions."""
+        """Look up an attribute like `getattr`. Its name may be computed, and so missing from the names in the code."""
         _, x, name = self._originals.get(id(made), (None, made, ""))
         if id(made) in self._frozen:
             self.freeze(self.note(ATTRIBUTE, made, n, n), n)
@@ -271,7 +276,7 @@ class Proxies:
         return getattr(made, n, *default)
 
     def _getter(self, x: Any, name: str) -> Any:
-        """`operator.attrgetter`, as code."""
+        """Replace an `operator.attrgetter` by a function."""
         paths = [path.split(".") for path in x.__reduce__()[1]]
 
         def get(thing: Any) -> Any:
@@ -281,7 +286,7 @@ class Proxies:
         return self._keep(x, get)
 
     def _caller(self, x: Any, name: str) -> Any:
-        """`operator.methodcaller`, as code."""
+        """Replace an `operator.methodcaller` by a function."""
         made, given = x.__reduce__()
         named = made.keywords if isinstance(made, functools.partial) else {}
         method, *args = (*made.args, *given) if isinstance(made, functools.partial) else given
@@ -291,30 +296,31 @@ class Proxies:
     # -- functions and modules ----------------------------------------------------------------------------------------
 
     def root(self, f: Any) -> Any:
-        """The proxy of the function that is recorded."""
+        """Return the proxy of the recorded function."""
         if not isinstance(f, FunctionType):
             return self.proxy(f, "itself")
-        if f.__kwdefaults__:  # of which arguments are made, not the clone's own
+        if f.__kwdefaults__:  # the signature has these defaults, the clone has not
             self.note(CALL, lambda: tuple((f.__kwdefaults__ or {}).items()), None, f"how {f.__name__} is defined")
         return self._clone(f, "itself")
 
     def _function(self, f: FunctionType, name: str) -> Any:
-        """A function whose code ran, or what a library has wrapped around one, as a clone."""
+        """Clone a function whose code ran, or a wrapper that a library has put around one."""
         if f is importlib.import_module:
             return self.importing(f)
         followed = f.__code__ in self.ran or hasattr(f, "__wrapped__") or not self.mentioned.isdisjoint(vars(f))
         return self._clone(f, name) if followed else f
 
     def _clone(self, f: FunctionType, name: str) -> Any:
-        """A function that finds proxies."""
+        """Clone a function with globals, closure and defaults that are proxies."""
         view = self._views.get(id(f.__globals__))
         if view is None:
             view = self._views[id(f.__globals__)] = View(self, f.__globals__)
         cells = tuple([CellType() for _ in f.__closure__ or ()])
-        made = self._keep(f, FunctionType(f.__code__, view, f.__name__, None, cells or None))  # before it finds itself
+        # Kept before its closure is filled, as it may refer to itself.
+        made = self._keep(f, FunctionType(f.__code__, view, f.__name__, None, cells or None))
         self.note(FUNCTION, f, None, f"how {f.__name__} is defined")
         for inner, (free, outer) in zip(cells, closes_over(f), strict=True):
-            if free == "__class__":  # which super() asks for
+            if free == "__class__":  # for super()
                 inner.cell_contents = outer.cell_contents
             elif look(CELL, outer, None) is MISSING:
                 self.note(CELL, outer, None, free)
@@ -332,7 +338,7 @@ class Proxies:
         return MethodType(self.proxy(x.__func__, name), self.proxy(x.__self__, name))
 
     def _builtin(self, x: BuiltinFunctionType, name: str) -> Any:
-        """A function of C; one that belongs to an object belongs to its proxy."""
+        """Bind a method of an object written in C to the object's proxy; return other C functions as they are."""
         of = x.__self__
         if of is None or isinstance(of, (ModuleType, type)):
             return x
@@ -343,10 +349,10 @@ class Proxies:
         return functools.partial(self.proxy(x.func, name), *args, **self.proxy(x.keywords, name))
 
     def _cached(self, x: Any, name: str) -> Any:
-        """What `functools.lru_cache` made: results that are kept stay what they are until there are others."""
+        """Wrap a function of `functools.lru_cache`: its cached results stay valid until new ones are added."""
         self._note_cache(x, name)
 
-        def cached(*args: Any, **named: Any) -> Any:  # with what was passed in the watched run, so that it is there
+        def cached(*args: Any, **named: Any) -> Any:  # called as in the watched run, to find the result
             found = x(*map(self._original, args), **{n: self._original(arg) for n, arg in named.items()})
             return self.proxy(found, f"a result of {name}")
 
@@ -355,7 +361,7 @@ class Proxies:
         return self._keep(x, cached)
 
     def _note_cache(self, x: Any, name: str) -> None:
-        """Note how many results are kept; one that is cleared begins to count its hits anew."""
+        """Note how many results are cached. A cache that is cleared counts its hits anew."""
         before, is_cleared = 0, False
 
         def state() -> Any:
@@ -367,7 +373,7 @@ class Proxies:
         self.note(CALL, state, None, f"the cache of {name}")
 
     def _original(self, x: Any) -> Any:
-        """What a proxy or a traced number stands for."""
+        """Return the object that a proxy or a traced number stands for."""
         if type(x) is tuple:
             return tuple(map(self._original, x))
         return self._originals[id(x)][1] if id(x) in self._originals else taken(x)
@@ -382,7 +388,7 @@ class Proxies:
                 return self.read(NAME, names, "__getattr__", f"{name}.__getattr__")(key)
             if self.note(NAME, names, key, f"{name}.{key}") is MISSING and not hasattr(ModuleType, key):
                 raise AttributeError(f"module {x.__name__!r} has no attribute {key!r}", name=key, obj=x)
-            if fixed:  # pi is pi
+            if fixed:  # math.pi stays a constant
                 return self.proxy(self.note(NAME, names, key, f"{name}.{key}"), f"{name}.{key}")
             return self.read(NAME, names, key, f"{name}.{key}")
 
@@ -391,7 +397,7 @@ class Proxies:
     # -- containers ---------------------------------------------------------------------------------------------------
 
     def _contents(self, x: Any, then: list[Any], keys: list[Any] | None, name: str) -> list[Any]:
-        """Note what a container holds; the proxies of it."""
+        """Note the items of a container, and return their proxies."""
         spell = [spelt(key) for key in keys] if keys is not None else range(len(then))
         if {*map(type, then)} == {float} and type(x) is list:
             return self._numbers(x, (len(then),), then, name)
@@ -403,7 +409,7 @@ class Proxies:
         ]
 
     def _numbers(self, x: Any, shape: tuple[int, ...], then: list[float], name: str) -> list[Any]:
-        """Note floats that are read in bulk."""
+        """Note floats that are read in one go, and return traced numbers."""
         leaves = list(map(Value, then))
         self.bulk.append((x, shape, leaves, name))
         return [Number(self.recorder, item, leaf) for item, leaf in zip(then, leaves, strict=True)]
@@ -422,7 +428,7 @@ class Proxies:
         return self._keep(x, tuple([self.proxy(item, f"{name}[{n}]") for n, item in enumerate(x)]))
 
     def _dict(self, x: Any, name: str) -> Any:
-        made: Any = copy.copy(x) if isinstance(x, dict) else {}  # of its kind, in its order
+        made: Any = copy.copy(x) if isinstance(x, dict) else {}  # keeps the type and the order of keys
         self._keep(x, made if isinstance(x, dict) else MappingProxyType(made))
         keys = list(x)
         if isinstance(x, defaultdict):
@@ -430,11 +436,11 @@ class Proxies:
         if not all(type(key) in PLAIN for key in keys):
             made.clear()
         for key, item in zip(keys, self._contents(x, list(x.values()), keys, name), strict=True):
-            made[self._key(key, name)] = item  # `update` of a Counter would add
+            made[self._key(key, name)] = item  # Counter.update would add
         return self._made[id(x)][1]
 
     def _key(self, x: Any, name: str) -> Any:
-        """The proxy of an object that is told from others by its identity; of other keys themselves."""
+        """Return the proxy of a key that is compared by identity, and other keys themselves."""
         has_identity = vars(object)["__hash__"] is type(x).__hash__
         return self.proxy(x, name) if has_identity else x
 
@@ -452,7 +458,7 @@ class Proxies:
         return self._keep(x, presented(made))
 
     def _note_array(self, x: Any, name: str) -> None:
-        """Note what an array holds that is not of floats."""
+        """Note the contents of an array that does not hold float64."""
         if x.dtype.hasobject and not all(isinstance(item, (*PLAIN, float, Value)) for item in x.ravel().tolist()):
             self._refuse(f"it reads {name}, an array of objects, which may change without being seen: use a list")
         self.note(BYTES, x, None, name)
@@ -460,7 +466,7 @@ class Proxies:
     # -- objects and classes ------------------------------------------------------------------------------------------
 
     def _object(self, x: Any, name: str) -> Any:
-        """An object of a class that is written in Python: its proxy reads what it is asked for."""
+        """Return the proxy of an object of a Python class, which reads attributes when they are asked for."""
         kind = type(x)
         derived: Any = self.proxy(kind, kind.__name__)
         if kind is not SimpleNamespace and derived is kind:
@@ -472,21 +478,21 @@ class Proxies:
             self.note(NAMES, x, None, f"the attributes of {name}")
             for n in attributes_of(x):
                 object.__setattr__(made, n, self.read(ATTRIBUTE, x, n, f"{name}.{n}"))
-        for n in self._of_class(kind):
+        for n in self._overridable(kind):
             if self._note_own(x, n, f"{name}.{n}"):
                 object.__setattr__(made, n, self.read(ATTRIBUTE, x, n, f"{name}.{n}"))
         return made
 
-    def _of_class(self, kind: type) -> list[str]:
-        """The names of what a class defines, and an attribute of an object itself would come before."""
-        if kind not in self._shadowed:
+    def _overridable(self, kind: type) -> list[str]:
+        """List those class attributes that an attribute of an object would override."""
+        if kind not in self._overridables:
             found = [(n, of_class(kind, n)) for n in self.mentioned if n[:2] != "__"]
-            self._shadowed[kind] = [n for n, thing in found if thing is not MISSING and not is_data(thing)]
-        return self._shadowed[kind]
+            self._overridables[kind] = [n for n, thing in found if thing is not MISSING and not is_data(thing)]
+        return self._overridables[kind]
 
     def _note_own(self, x: Any, n: str, name: str) -> bool:
-        """Note whether an object has an attribute of its own that comes before its class's; True if that is to be read
-        from the object: it has one, or its class has no function there.
+        """Note whether an object overrides a class attribute. Return True if the attribute must be read from the
+        object: it does override it, or the class has no function there.
         """
         found = of_class(type(x), n)
         if not hasattr(type(found), "__get__"):
@@ -499,7 +505,7 @@ class Proxies:
         return own(x, n) is not MISSING
 
     def _attribute(self, made: Any, n: str) -> Any:
-        """What Python asks for where a proxy, or an object that the recorded run made, has no such attribute yet."""
+        """Serve as `__getattr__` of proxies, and of objects that the recorded run made."""
         _, x, name = self._originals.get(id(made), (None, made, ""))
         if x is not made and not (n.startswith("__") and n.endswith("__")):
             if look(ATTRIBUTE, x, n) is not MISSING:
@@ -512,7 +518,7 @@ class Proxies:
         return self.proxy(asked, "__getattr__")(made, n)
 
     def _class(self, x: type, name: str) -> Any:
-        """A class that is written in Python: one that is derived from it, with clones of what it defines."""
+        """Derive a class from a Python class, with clones of its methods."""
         if not is_derivable(x) or x is OBJECT or is_known_class(x) or issubclass(x, Value):
             return self._keep(x, self.freeze(x, name))
         bases = [self.proxy(base, base.__name__) for base in x.__bases__]
@@ -537,7 +543,6 @@ class Proxies:
         return made
 
     def _note_absent(self, kind: type, name: str) -> None:
-        """Note the names that a class does not define yet."""
         for n in self.mentioned.difference(vars(kind)):
             self.note(CLASS, kind, n, f"{name}.{n}")
 
@@ -549,20 +554,21 @@ class Proxies:
             self.recorder.fallback_reason = self.recorder.fallback_reason or why
             raise Unrecordable(why)
 
-    # -- what has no proxy --------------------------------------------------------------------------------------------
+    # -- objects without a proxy --------------------------------------------------------------------------------------
 
     def freeze(self, x: Any, name: str) -> Any:
-        """Note all that code could read of a thing, which is used itself; returns it.
+        """Note everything that code could read of an object that has no proxy, and return the object.
 
         Raises:
-            Unrecordable: it is of a kind that is written in C and may change without being seen.
+            Unrecordable: its type is written in C, and it may change unnoticed.
         """
         kind = type(x)
         if isinstance(x, np.void):
             self._refuse(f"it reads {name}, a record of an array, which may change without being seen: read the array")
-        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):  # which belongs to a thing, perhaps
-            of = x.__self__
-            return x if of is None or isinstance(of, (ModuleType, type)) else self._frozen_of(x, of, name)
+        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
+            if x.__self__ is not None and not isinstance(x.__self__, (ModuleType, type)):
+                self.freeze(x.__self__, name)
+            return x
         if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, STEADY) and not is_python(kind)):
             return x
         if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
@@ -585,10 +591,6 @@ class Proxies:
             self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
         else:
             self._freeze_object(x, name)
-        return x
-
-    def _frozen_of(self, x: Any, of: Any, name: str) -> Any:
-        self.freeze(of, name)
         return x
 
     def _freeze_function(self, f: FunctionType) -> None:
@@ -634,7 +636,7 @@ class Proxies:
         elif isinstance(x, tuple):
             for item in x:
                 self.freeze(item, name)
-        elif state is not object and not (issubclass(state, SEEN) or hasattr(kind, "__get__")):  # descriptors stay
+        elif state is not object and not (issubclass(state, SEEN) or hasattr(kind, "__get__")):  # no descriptor
             what = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
             self._refuse(f"it reads {name}, a {what}, which is written in C and may change without being seen")
         self._freeze_class(kind, kind.__name__)
@@ -646,30 +648,31 @@ class Proxies:
             if at_object or (not is_data(found) and self._note_own(x, n, f"{name}.{n}")):
                 self.freeze(self.note(ATTRIBUTE, x, n, f"{name}.{n}"), f"{name}.{n}")
 
-    def unviewed(self, frame: Any) -> None:
-        """Hold what code reads that runs by itself and not as a clone: called by C, or of what has no proxy.
+    def uncloned(self, frame: Any) -> None:
+        """Freeze everything that some code reads which runs itself instead of a clone: called from C, or by an object
+        without a proxy.
 
         Raises:
-            Unrecordable: it has variables of an enclosing function that cannot be found.
+            Unrecordable: it has free variables that cannot be found.
         """
         code = frame.f_code
         for n in code.co_varnames[: code.co_argcount]:
             x = frame.f_locals.get(n)
-            if self.seen.get(id(x), MISSING) is x:  # it was there before, and is passed itself
+            if self.seen.get(id(x), MISSING) is x:  # it existed before the run, and is not a proxy
                 self.freeze(x, n)
         at = id(code), id(frame.f_globals)
-        if at in self._unviewed or code not in self.ran:  # that the ways differ is said elsewhere
+        if at in self._uncloned or code not in self.ran:  # other code: `_Trace` reports that control flow differed
             return
         if code not in self._closures and code.co_freevars:
             self._freeze_method(frame)
         if code not in self._closures and set(code.co_freevars) - {"__class__"}:
             self._refuse(f"it has {code.co_name} called in a way that cannot be followed")
-        self._unviewed.add(at)
+        self._uncloned.add(at)
         for name in names_of(code)[0]:
             self.freeze(self.note(NAME, frame.f_globals, name, name), name)
 
     def _freeze_method(self, frame: Any) -> None:
-        """Hold the method that a frame runs, as far as its first argument tells which that is."""
+        """Freeze the method that a frame runs, if it is found by the frame's first argument."""
         code = frame.f_code
         x = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         for base in (x if isinstance(x, type) else type(x)).__mro__:
@@ -677,30 +680,27 @@ class Proxies:
                 if getattr(part, "__code__", None) is code:
                     self._freeze_function(part)
 
-    # -- once it is recorded ------------------------------------------------------------------------------------------
+    # -- after recording ----------------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """Forget what stood for what: the run is over, and keeps nothing alive that is not looked at again."""
         self._made, self._originals, self._views, self._frozen, self.seen, self.recorder = {}, {}, {}, {}, {}, None
 
     def values(self) -> set[int]:
-        """The identities of the Values that hold floats."""
+        """Return the identities of the Values that stand for captured floats."""
         leaves = [place.leaf for place in self.places] + [leaf for items in self.items for leaf in items.leaves or ()]
         return {id(x) for x in [*leaves, *[x for _, _, xs, _ in self.bulk for x in xs]] if x is not None}
 
     def name_of(self, leaf: Value) -> str:
-        """Where the float was read that a Value holds; empty if it holds none that was."""
+        """Return the place of a captured float, given its Value; empty for other Values."""
         held = [(items.leaves or (), items.name) for items in self.items] + [(xs, name) for _, _, xs, name in self.bulk]
         found = [place.name for place in self.places if place.leaf is leaf]
         found += [f"{name}[{n}]" for leaves, name in held for n, each in enumerate(leaves) if each is leaf]
         return found[0] if found else ""
 
     def blocks(self, number: dict[int, int]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
-        """Where the numbers of each array stand that is read in bulk, and wholly; rows of one length, one after the
-        other, are one array.
-
-        Args:
-            number: where each Value stands, by its identity.
+        """Return the positions of the numbers of each array that is read in one go, if the program uses all of them;
+        consecutive lists of one length are stacked into one array. `number` has the position of each Value, by its
+        identity.
         """
         whole = []
         for x, shape, leaves, _ in self.bulk:
@@ -714,7 +714,7 @@ class Proxies:
         return found
 
     def captures(self, parameters: tuple[Any, ...]) -> Captures:
-        """What was read, to be looked at before each run, of a program with these parameters."""
+        """Return the captures to check before each run of a program with these parameters."""
         number = {id(p): n for n, p in enumerate(parameters)}
         for place in self.places:
             place.number = number.get(id(place.leaf), -1)
@@ -729,21 +729,22 @@ class Proxies:
 
 
 def is_known_class(kind: type) -> bool:
-    """Return True for a class of a module that is not followed."""
     functions = [part for thing in list(vars(kind).values()) for part in parts_of(thing) if part is not None]
     known = [is_known(f.__code__, f.__globals__) for f in functions if isinstance(f, FunctionType)]
     return bool(known) and all(known)
 
 
 def is_opaque(kind: type) -> bool:
-    """Return True if methods of a class read what is in no code that is followed: they are C's, or not followed."""
+    """Return True if a class has methods that are written in C or not followed, so that the names they read are
+    unknown.
+    """
     if is_known_class(kind):
         return True
     return any(type(part).__name__ == CYTHON for x in vars(kind).values() for part in parts_of(x))
 
 
 def parts_of(thing: Any) -> tuple[Any, ...]:
-    """The functions that a thing in a class is made of."""
+    """Return the functions in a class attribute."""
     if isinstance(thing, FunctionType):
         return (thing,)
     if type(thing) in (staticmethod, classmethod):
@@ -755,7 +756,7 @@ def parts_of(thing: Any) -> tuple[Any, ...]:
 
 OBJECT: Any = object
 STEADY: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath)
-SEEN: tuple[type, ...] = (*STEADY, BaseException, SimpleNamespace)  # of which attributes may change
+SEEN: tuple[type, ...] = (*STEADY, BaseException, SimpleNamespace)  # their attributes may change, and are noted
 CYTHON = "cython_function_or_method"
 IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {

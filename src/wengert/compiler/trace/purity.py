@@ -1,8 +1,9 @@
-"""A run of the user's function is watched: whether it does anything but compute.
+"""Watches a run of the user's function for side effects.
 
-Before code runs for the first time, all that it can reach by the names in it is noted: containers, attributes, arrays,
-parameters, generators of random numbers. Afterwards it is compared. While it runs Python names the C functions that
-are called: those that are not known to be pure, such as `print`, `time.time` or a file's `write`, are an effect.
+Before code runs for the first time, everything that it can reach by the names in it is noted: containers, attributes,
+arrays, parameters, random number generators. Afterwards it is compared. During the run Python's profiler names the C
+functions that are called: those that are not known to be pure, such as `print`, `time.time` or a file's `write`, are an
+effect.
 """
 
 from __future__ import annotations
@@ -50,25 +51,25 @@ _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
-TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # in front of an `is`
-COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # by which names are computed
-OF_STANDINS = vars(standins)  # which stand between the function and what it calls
-OF_PROXIES = vars(proxies)  # which derive classes
-IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # what runs where a module is imported for the first time
+TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # before an `is`
+COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
+OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
+OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
+IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # the code that imports a module for the first time
 
 
 class PurityCheck:
-    """What a call of a function with these arguments does besides giving its result.
+    """Finds the effects of a call of a function with these arguments.
 
     Attributes:
-        ran: the code that ran, in its order.
-        seen: what was there before, as far as the code reaches it, by identity.
-        mentioned: the names in it.
-        reads_all: whether all attributes of all objects count, not only those that are mentioned.
-        tells_bools: whether it asks if something is True, or is False, itself.
-        effect: what it did that it does each time, in words; empty while nothing was seen.
-        change: what it changed, perhaps for once, as a cache; empty if nothing.
-        path: what it called.
+        ran: the code that ran, in order.
+        seen: the objects that existed before, as far as the code reaches them, by identity.
+        mentioned: the names in the code.
+        reads_all: True if the code may read all attributes of an object, not only those that it names.
+        tells_bools: True if it asks whether something is True or False itself.
+        effect: an effect that every run has, in words; empty if none was seen.
+        change: a change that may happen only once, such as filling a cache; empty if none was seen.
+        path: the calls that were made.
     """
 
     def __init__(self, function: Any, arguments: Sequence[tuple[str, Any]]) -> None:
@@ -77,23 +78,25 @@ class PurityCheck:
         self.tells_bools: bool = False
         self.effect: str = ""
         self.change: str = ""
-        rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # called for a Value, not for a number
+        rules = [
+            rule for row in TABLE for rule in (row.value, row.partials)
+        ]  # they run for a Value, not for a traced number
         self.path: CallTrace = CallTrace({getattr(rule, "__code__", None) for rule in rules} - {None})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._numbers: list[tuple[float, float]] = []
-        self._objects: list[tuple[Any, str]] = []  # whose attributes are looked at where they are named
+        self._objects: list[tuple[Any, str]] = []  # whose attributes are noted when the code names them
         self.seen: dict[int, Any] = {}
         self._classes: set[type] = set()
         self.reads_all: bool = False
-        self.walks_all: bool = False  # whether names are computed, so that all attributes are looked at for effects
-        self._entered_code: set[tuple[int, int]] = set()  # code that ran, and the globals with which
+        self.walks_all: bool = False  # names are computed, so all attributes are noted
+        self._entered_code: set[tuple[int, int]] = set()  # code that ran, and its globals
         self._enter([(function, "itself"), *[(x, name) for name, x in arguments]])
 
     # -- before and after ---------------------------------------------------------------------------------------------
 
     def _enter(self, waiting: list[tuple[Any, str]]) -> None:
-        """Note all that can be reached from some things by the names that are known by now."""
+        """Note everything that can be reached from some objects by the names known so far."""
         while waiting:
             x, name = waiting.pop()
             kind = type(x)
@@ -102,7 +105,7 @@ class PurityCheck:
                 waiting += self._entered(x, kind, name)
 
     def _entered(self, x: Any, kind: Any, name: str) -> Any:
-        """Take in one thing; what can be reached from it, but for the attributes of an object."""
+        """Note one object, and return what can be reached from it."""
         if isinstance(x, Value):
             self._values.append(x)
             self._numbers.append((x._data, x.grad))
@@ -123,12 +126,12 @@ class PurityCheck:
         if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
             of = x.__self__
             return () if of is None or isinstance(of, (ModuleType, type)) else ((of, name),)
-        if isinstance(x, (attrgetter, methodcaller)):  # which name what no code names
+        if isinstance(x, (attrgetter, methodcaller)):  # their names are not in any code
             self.walks_all = True
             return [pair for y, of in list(self._objects) for pair in self._attributes(y, of, set())]
         if isinstance(x, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
-        if isinstance(x, CallPath):  # what a compiled function remembers of its calls is no effect
+        if isinstance(x, CallPath):  # its own cache is no effect
             return [(x.function, name)]
         if isinstance(x, tuple):
             return [(item, f"{name}[{n}]") for n, item in enumerate(x) if type(item) is not float]
@@ -174,12 +177,12 @@ class PurityCheck:
                         yield inner, n
 
     def _object(self, x: Any, name: str) -> list[tuple[Any, str]]:
-        """Look at what an object has by itself, as far as it is named."""
+        """Note an object's own attributes, as far as the code names them."""
         self._objects.append((x, name))
         return self._attributes(x, name, self.mentioned)
 
     def _attributes(self, x: Any, name: str, names: set[str]) -> list[tuple[Any, str]]:
-        """Note what an object has under some names, and what these are; of a module what is in it."""
+        """Note some attributes of an object or a module, and return their values."""
         if isinstance(x, ModuleType):
             there = vars(x)
             if is_known_module(there):
@@ -197,7 +200,7 @@ class PurityCheck:
         return [(found, f"{name}.{n}") for n, found in zip(named, then, strict=True)]
 
     def _code_runs(self, frame: Any) -> None:
-        """Code is about to run for the first time: note what it can reach."""
+        """Note everything that code can reach before it runs for the first time."""
         code, names = frame.f_code, frame.f_globals
         self.ran[code] = None
         self._entered_code.add((id(code), id(names)))
@@ -222,7 +225,6 @@ class PurityCheck:
         self._saved.append((x, name, state, state(x)))
 
     def compare(self) -> None:
-        """What is another now than it was."""
         if self.effect or self.change:
             return
         for x, name, state, then in self._saved:
@@ -230,13 +232,13 @@ class PurityCheck:
                 self.change = f"it changes {name}"
                 return
         now = [(v._data, v.grad) for v in self._values]
-        if now != self._numbers and repr(now) != repr(self._numbers):  # in which a nan is equal to itself
+        if now != self._numbers and repr(now) != repr(self._numbers):  # as text nan equals nan
             self.effect = "it changes the data or the gradient of a Value"
 
     # -- while it runs ------------------------------------------------------------------------------------------------
 
     def run(self, call: Callable[[], Any]) -> Any:
-        """What the call gives; afterwards `effect` and `change` say what it did."""
+        """Make the call and return its result; afterwards `effect` and `change` say what it did."""
         before = random_state()
         sys.setprofile(self._event)
         try:
@@ -251,7 +253,7 @@ class PurityCheck:
 
     def _event(self, frame: Any, event: str, arg: Any) -> None:
         code = frame.f_code
-        if self.effect or self.change:  # no recording is made of this run
+        if self.effect or self.change:  # this run will not be recorded
             return
         if event == "call" and is_known(code, frame.f_globals):
             self.reads_all |= frame.f_globals.get("__name__") == "copy"
@@ -274,12 +276,13 @@ class CallTrace:
     """The functions that were called, in order, as far as they are followed, and the errors that C functions raised.
 
     Args:
-        cached: the code of functions whose results are kept, and of operations' rules: what happens there is no part of
-            it, as it happens once, or only of Values.
-        proxies: of the recorded run, which are told of code that does not run as a clone; None in the watched run.
+        cached: the code of cached functions and of operations' rules. Calls in them do not count, as they happen once,
+            or only for Values.
+        proxies: those of the recorded run, which freeze code that runs itself instead of a clone; None in the watched
+            run.
 
     Attributes:
-        returned: the frame that something was last returned to, by what code, and that.
+        returned: the last return: the frame returned to, the code that returned, and the value.
     """
 
     def __init__(self, cached: set[Any], proxies: Any = None) -> None:
@@ -287,11 +290,11 @@ class CallTrace:
         self.returned: tuple[Any, Any, Any] = None, None, None
         self.cached: set[Any] = cached
         self.proxies: Any = proxies
-        self._inside: Any = None  # the frame of a cached function
+        self._inside: Any = None  # the frame of a function in `cached`
 
     def note(self, frame: Any, event: str, arg: Any) -> None:
-        """An event of Python's profiler."""
-        if self.proxies is not None and self.proxies.recorder.looking:  # an expression is evaluated once more
+        """Handle an event of Python's profiler."""
+        if self.proxies is not None and self.proxies.recorder.looking:  # an expression is evaluated again
             return
         if event == "return":
             self.returned = frame.f_back, frame.f_code, arg
@@ -304,12 +307,11 @@ class CallTrace:
                     return
                 self.steps.append(frame.f_code)
                 if self.proxies is not None and type(frame.f_globals) is not View:
-                    self.proxies.unviewed(frame)
+                    self.proxies.uncloned(frame)
         elif event == "c_exception" and self._inside is None and id(arg) not in standins.STANDINS and is_step(frame):
             self.steps.append(arg.__name__)
 
     def follow(self, call: Callable[[], Any]) -> Any:
-        """What a call gives."""
         sys.setprofile(self.note)
         try:
             return call()
@@ -320,7 +322,6 @@ class CallTrace:
 
 @functools.lru_cache(4096)
 def imported_by(code: CodeType) -> tuple[str, ...]:
-    """The modules that code imports, by their names."""
     return tuple([step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"])
 
 
@@ -333,13 +334,13 @@ def tells_bools(code: CodeType) -> bool:
 
 
 def is_step(frame: Any) -> bool:
-    """Return True for a frame of code that is followed, and the function's own."""
+    """Return True for a frame of code that is followed, and was called by such code."""
     return not is_known(frame.f_code, frame.f_globals) and not is_aside(frame)
 
 
 def is_aside(frame: Any) -> bool:
-    """Whether a frame is none of the function's own: code of Python's library, or a method that this wrote, that code
-    which is not followed calls; what Python calls when it collects garbage.
+    """Return True for a frame that is not the function's doing: code of the standard library, or a generated method,
+    that is called by code which is not followed; or a callback of the garbage collector.
     """
     if frame.f_code in _collecting():
         return True
@@ -355,7 +356,7 @@ def is_aside(frame: Any) -> bool:
 
 
 def _is_written(frame: Any) -> bool:
-    """Whether a frame is of a method that Python's library wrote, for a named tuple or a dataclass."""
+    """Return True for a generated method of a named tuple or a dataclass."""
     if frame.f_code.co_filename != "<string>":
         return False
     module = str(frame.f_globals.get("__name__"))
@@ -363,7 +364,7 @@ def _is_written(frame: Any) -> bool:
 
 
 def _is_collecting(frame: Any) -> bool:
-    """Whether a frame belongs to what somebody has Python call whenever it collects garbage."""
+    """Return True for a frame inside a callback of the garbage collector."""
     called = _collecting()
     while frame is not None and frame.f_code not in called:
         frame = frame.f_back
@@ -371,28 +372,25 @@ def _is_collecting(frame: Any) -> bool:
 
 
 def _collecting() -> list[Any]:
-    """The code of what Python calls when it collects garbage."""
+    """List the code of the garbage collector's callbacks."""
     return [getattr(callback, "__code__", None) for callback in gc.callbacks]
 
 
 def _same(now: Any, then: Any) -> bool:
-    """Whether two states are one. Things in lists are told by identity; held there, they leave theirs to no other."""
+    """Compare two states. Objects in lists are compared by identity; the list keeps them alive, so no id is reused."""
     if isinstance(then, list):
         return len(now) == len(then) and all(map(is_, now, then))
     return bool(now == then)
 
 
 def _is_pure(function: Any, by_user: bool) -> bool:
-    """Whether a C function, or a method of a type of C, does nothing but compute, or change what it belongs to.
-
-    Args:
-        function: what is called.
-        by_user: whether code calls it that is not Python's own library, which knows what it does with an `id`.
+    """Return True if a C function does nothing but compute, or change the object that it is a method of. The standard
+    library (`by_user` is False) may use `id` and the like.
     """
     of = getattr(function, "__self__", None)
     if function.__name__ in (IMPURE if by_user else SAYING) and (of is builtins or isinstance(of, type)):
         return False
-    if by_user and isinstance(of, ContextVar):  # whose number of now it would read
+    if by_user and isinstance(of, ContextVar):  # its value changes between calls
         return False
     module = getattr(function, "__module__", None) or (of if isinstance(of, type) else type(of)).__module__
     return module.partition(".")[0] in MODULES or (module == "_thread" and not by_user)

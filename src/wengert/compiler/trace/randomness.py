@@ -1,4 +1,4 @@
-"""The state of the random numbers that everybody draws from, read as it lies in memory: to ask for it takes 15 µs."""
+"""Reads the state of the global random number generators from memory: `random.getstate()` takes 15 µs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import numpy as np
 
 __all__ = ["random_state"]
 
-MERSENNE = 4 * (624 + 1)  # bytes of a Mersenne Twister: its numbers, and the place of the next one
-SHARED: Any = random.getstate.__self__  # type: ignore[attr-defined]  # which the functions of `random` draw from
+MERSENNE = 4 * (624 + 1)  # bytes of a Mersenne Twister: its numbers and its position
+SHARED: Any = random.getstate.__self__  # type: ignore[attr-defined]  # the generator behind the functions of `random`
 
 
 def _address() -> int:
-    """The address of Python's numbers; 0 where they are not found behind the head of the object."""
+    """Return the address of the state of Python's generator; 0 if it is not where it is expected, behind the object's
+    head.
+    """
     head = object.__basicsize__
     if sys.implementation.name != "cpython" or _random.Random.__basicsize__ < head + MERSENNE:
         return 0
@@ -30,7 +32,7 @@ ADDRESS = _address()
 
 
 def random_state() -> Any:
-    """The state of Python's generator and of NumPy's."""
+    """Return the states of Python's and NumPy's global generators."""
     own = (SHARED.gauss_next, ctypes.string_at(ADDRESS, MERSENNE)) if ADDRESS else random.getstate()
     shared: Any = np.random.get_bit_generator()  # type: ignore[attr-defined]
     if type(shared) is np.random.MT19937:

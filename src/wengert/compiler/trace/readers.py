@@ -1,4 +1,4 @@
-"""How the path of a call reads the arguments of a signature: without `arguments.py`, from the second call on."""
+"""Builds the readers with which the call path reads arguments from the second call on, instead of `arguments.py`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CONSTANTS = (int, float, bool, str, bytes, complex, type(None))
 
 
 def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], int, int] | None:
-    """What the path of a call is told of such arguments: readers, their names, how many come by place alone, and how
-    many may come by place. None if they are too involved for it.
+    """Return readers for such arguments, the arguments' names, how many are positional-only, and how many may be passed
+    by position. None if they are too complex for readers.
     """
     signature = arguments.signature
     names = arguments.names()
@@ -36,12 +36,8 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
     ]
     kinds = [p.kind for name, p in signature.of_function.parameters.items() if name in signature.shapes]
     first = sum([kind is inspect.Parameter.POSITIONAL_ONLY for kind in kinds[: len(names)]])
-    last = 0
-    while (
-        last < len(names)
-        and names[last] == [*signature.shapes][last]
-        and kinds[last] <= kinds[last].POSITIONAL_OR_KEYWORD
-    ):
+    in_order, last = [*signature.shapes], 0
+    while last < len(names) and names[last] == in_order[last] and kinds[last] <= kinds[last].POSITIONAL_OR_KEYWORD:
         last += 1
     known = [reader for reader in readers if reader is not None]
     return (known, names, first, last) if len(known) == len(readers) else None
@@ -50,15 +46,15 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
 def _reader(
     shape: Any, x: Any, places: Iterator[int], batched: bool, top: bool, counted: bool
 ) -> ArgumentReader | None:
-    """The reader of an argument, or an item of it; None if it is too involved.
+    """Return the reader of an argument, or of an item of one; None if it is too complex.
 
     Args:
-        shape: what it is made of.
-        x: it.
-        places: the numbers of the arrays to come.
-        batched: whether it is one of each example.
-        top: whether it is an argument.
-        counted: whether its being passed twice is part of a signature.
+        shape: its shape.
+        x: the argument.
+        places: the positions of the arrays to come.
+        batched: True if it has a row for each example.
+        top: True for an argument, False for an item.
+        counted: True if the signature says whether it is passed twice.
     """
     if isinstance(shape, StaticSpec):
         if not _is_constant(x):
@@ -86,17 +82,14 @@ def _reader(
     items = x.values() if kind is dict else x
     inner = counted and kind is not list
     made = [_reader(s, item, places, batched, False, inner) for s, item in zip(shape.children, items, strict=True)]
-    keys = shape.keys if kind is dict else ()
-    return (
-        None
-        if None in made
-        else ArgumentReader(
-            "keyed" if kind is dict else "items", kind, 0, (), (), made, keys, checks_identity=checks_identity
-        )
-    )
+    if None in made:
+        return None
+    if kind is dict:
+        return ArgumentReader("keyed", kind, children=made, keys=shape.keys, checks_identity=checks_identity)
+    return ArgumentReader("items", kind, children=made, checks_identity=checks_identity)
 
 
 def _is_constant(x: Any) -> bool:
-    """Whether a thing that is part of the program is what it is as long as it is the same."""
+    """Return True if identity implies an unchanged value."""
     key = key_of(x)
     return type(x) in CONSTANTS or (type(key) is Itself and not isinstance(x, (list, np.ndarray, Value, dict)))

@@ -1,8 +1,8 @@
-"""What one run of the user's function has shown: its guards, what integers chose, why it cannot be recorded.
+"""Records one run of the user's function: its guards, what integers chose, why it cannot be recorded.
 
-While a thread records, the engine tells of what is read, compared or overwritten: `.data` yields a traced `Number`, a
-comparison a traced `Bool`, which is noted as a guard where its truth is asked for: later runs must answer alike. What
-cannot be recorded ends the recording.
+While a thread records, the engine calls a hook when a Value is read, compared or overwritten: `.data` returns a traced
+`Number`; a comparison returns a traced `Bool`, which becomes a guard when its truth value is needed. Anything that
+cannot be recorded stops the recording.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ STOP = BY_NAME["stop_gradient"]
 PATHS = 8  # the most ways through the branches of a user's rule that are written out
 
 
-class Unrecordable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
-    """Why a function cannot be recorded; the message names the line and what to write instead."""
+class Unrecordable(Exception):  # noqa: N818  (not an error: a reason to stay with the engine)
+    """The reason why a function cannot be recorded; the message names the line and what to write instead."""
 
 
 class Opaque(Exception):  # noqa: N818  (a reason to leave an operation what it is)
@@ -48,62 +48,61 @@ class Opaque(Exception):  # noqa: N818  (a reason to leave an operation what it 
 
 @dataclass(frozen=True)
 class Guard:
-    """A comparison that the recorded run made, and its outcome: other runs must come to the same."""
+    """A comparison of the recorded run and its outcome, which must be the same in other runs."""
 
     how: str  # a name in HOLDS
     left: Any  # a Value, or a float
     right: Any
     outcome: bool
     line: Line | None
-    words: str = field(default="", compare=False, repr=False)  # the comparison, as a message names it
+    words: str = field(default="", compare=False, repr=False)  # the comparison in words
 
     def without_values(self, words: str = "") -> Guard:
-        """The same for keeping: a Value would keep the whole graph that it was computed from."""
+        """Return a copy for keeping: a Value would keep alive the graph that it was computed from."""
         left, right = (nan if isinstance(side, Value) else float(side) for side in (self.left, self.right))
         return Guard(self.how, left, right, self.outcome, self.line, words)
 
 
 @dataclass
 class Recorder:
-    """What one run of a function has shown."""
-
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
-    picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # what an integer chose from at run time
+    picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # indices and their items
     fallback_reason: str = ""
-    arguments: dict[int, Value] = field(default_factory=dict)  # what stands for each Value that is one, by identity
-    open: bool = True  # whether the run still goes on
-    tells_bools: bool = False  # whether the function asks if something is True itself: then comparisons are guards
-    doubts: bool = False  # whether there is a number of one kind or another
-    reading: Any = None  # of a user's rule: how its branches are answered (None: they are guards), and those so far
-    line: Line | None = None  # that a guard is of, where no code of the user's runs
-    _numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
+    arguments: dict[int, Value] = field(default_factory=dict)  # proxies of Values, by identity
+    open: bool = True  # the run has not ended
+    tells_bools: bool = False  # the function may ask if a result is True itself: each comparison is a guard
+    doubts: bool = False  # a number may be an int or a float
+    # While a user's rule is read: the answers to its branches (None: they are guards), and its comparisons so far.
+    reading: Any = None
+    line: Line | None = None  # the line of a guard, if no code of the user runs
+    _numbers: dict[int, Any] = field(default_factory=dict)  # by the id of a node: its detached copy
     _busy: bool = False
     looking: bool = False
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
         self.proxies: Any = None
-        self.rules: Any = None  # what records operations of the user's own
-        self.path: Any = None  # which knows what a function has last returned: a list may be indexed there at once
+        self.rules: Any = None  # records operations by a user's rules
+        self.path: Any = None  # a CallTrace, which knows the last return: its result may be indexed at once
 
     def refuse(self, why: str) -> None:
-        """Leave the recording.
+        """Stop the recording.
 
         Raises:
-            Unrecordable: always, while it goes on.
+            Unrecordable: always, during the run.
         """
         if self.open:
             self.fallback_reason = self.fallback_reason or f"{running() or 'the function'} {why}"
             raise Unrecordable(self.fallback_reason)
 
     def detached(self, x: Any) -> Any:
-        """The same number as a node through which no gradient flows back."""
-        if self._busy:  # no_grad() asks for the detached node of the one that is being made here
+        """Return a node with the same number through which no gradient flows."""
+        if self._busy:  # no_grad() detaches the node that is made here
             return x
         if id(x) not in self._numbers:
             self._busy = True
             try:
-                self._numbers[id(x)] = (STOP(x), x)  # x too, so that its id stays its own
+                self._numbers[id(x)] = (STOP(x), x)  # keeps x alive, so that its id is not reused
             finally:
                 self._busy = False
         return self._numbers[id(x)][0]
@@ -123,7 +122,7 @@ class Recorder:
         return asked[-1][1]  # type: ignore[no-any-return]
 
     def guard(self, how: str, left: Any, right: Any) -> bool:
-        """Note a comparison; returns its outcome."""
+        """Note a comparison and return its outcome."""
         if self.reading is not None and how in ("is", "eq"):
             self._take_out()
         return self._note(how, left, right)
@@ -143,13 +142,13 @@ class Recorder:
         return outcome
 
     def note_choice(self, index: Integer, items: Any) -> None:
-        """Note that an integer chooses an item; each becomes an operand now, whichever is chosen."""
+        """Note that an integer chooses one of some items; all of them become operands now."""
         values_in(items)
         self.picked.append((index, items))
 
     def indexed(self, frame: Any, number: int) -> Any:
-        """The list in ``rows[index]``, if that is what the frame is doing."""
-        if self.looking:  # for the list in front of another index
+        """Return the list in ``rows[index]``, if the frame evaluates that."""
+        if self.looking:  # evaluating the expression of another index
             return [None] * (number + 1)
         self.looking, count, returned = True, len(self.picked), self.path.returned
         try:
@@ -163,14 +162,14 @@ class Recorder:
 
 
 class _TracingHook(threading.local):
-    """What the engine tells, for the thread that records; other threads go on as always."""
+    """The engine's hook, which acts in the thread that records."""
 
     recorder: Recorder | None = None
-    is_watched: bool = False  # whether the function that runs is looked at, before it is recorded
+    is_watched: bool = False  # a function is watched, before it is recorded
 
     @contextmanager
     def told_to(self, recorder: Recorder | None) -> Iterator[None]:
-        """Tell a recorder, or nobody, for a time."""
+        """Set the recorder for a time; None for no recorder."""
         before, self.recorder = self.recorder, recorder
         try:
             yield
@@ -178,39 +177,36 @@ class _TracingHook(threading.local):
             self.recorder = before
 
     def read(self, x: Any, number: float) -> Any:
-        """`x.data`."""
+        """Return `x.data`."""
         return number if self.recorder is None else Number(self.recorder, number, x, attached=True)
 
     def copied(self, x: Any) -> Any:
-        """What stands for a copy of `x`, which is another leaf; None where nothing records."""
+        """Return a copy of `x`, which is another leaf; None if nothing records."""
         if type(x) is not Value:
             self.refuse("copies a Value")
         return None if self.recorder is None else STOP(x)
 
     def detached(self, x: Any, number: float) -> Any:
-        """`x.detach()`."""
+        """Return `x.detach()`."""
         return x._leaf(number) if self.recorder is None else self.recorder.detached(x)
 
     def comparison(self, how: str, x: Any, other: Any, outcome: bool) -> Any:
-        """What stands for the outcome of a comparison of a Value."""
+        """Return the outcome of a comparison of a Value."""
         return outcome if self.recorder is None else compared(self.recorder, how, x, other, outcome)
 
     def same(self, x: Any, other: Any) -> bool:
-        """Whether two Values are one; it is asked for a key, too."""
+        """Return True if two Values are the same object; dicts compare keys like this, too."""
         if self.recorder is not None:
             known = [any(v is value for v in self.recorder.arguments.values()) for value in (x, other)]
-            if known != [False, False] and (
-                known != [True, True] or x is other
-            ):  # which are the same is part of a form
+            # The signature says which arguments are the same.
+            if known != [False, False] and (known != [True, True] or x is other):
                 self.recorder.refuse("asks which Value an argument is")
         return x is other
 
     def operands(self, xs: Any) -> Any:
-        """What is recorded for operands."""
         return xs if self.recorder is None else [as_operand(x) for x in xs]
 
     def refuse(self, why: str) -> None:
-        """What cannot be recorded."""
         if self.recorder is not None:
             self.recorder.refuse(why)
 
@@ -224,18 +220,16 @@ _lock, _recording = threading.Lock(), 0
 
 
 def recorder_of_thread() -> Recorder | None:
-    """What records in this thread, if anything does."""
     return _hook.recorder
 
 
 def is_watched() -> bool:
-    """Whether the function that runs in this thread is watched, and compiled functions that it calls are part of it."""
+    """Return True while this thread watches a function, which includes the compiled functions that it calls."""
     return _hook.is_watched
 
 
 @contextmanager
 def watching() -> Iterator[None]:
-    """The function that runs in this thread is watched."""
     _hook.is_watched = True
     try:
         yield
@@ -245,7 +239,6 @@ def watching() -> Iterator[None]:
 
 @contextmanager
 def tracing(recorder: Recorder) -> Iterator[None]:
-    """Record what this thread does."""
     global _recording
     with _lock:
         _recording += 1
@@ -267,7 +260,7 @@ def _is_same(x: Any, y: Any) -> bool:
 
 
 def _in_child() -> None:
-    """In a forked child the recording of another thread never comes to its end."""
+    """Forget the recordings of other threads, which do not exist in a forked child."""
     global _lock, _recording
     _lock, _recording = threading.Lock(), int(_hook.recorder is not None)
     if not _recording:
@@ -279,11 +272,11 @@ in_child(_in_child)
 
 
 def _subscripted(frame: Any, caller: Any, called: Any, returned: Any) -> Any:
-    """What stands before the brackets in ``rows[index]``; None if the frame is doing something else.
+    """Return the list in ``rows[index]``; None if the frame evaluates something else.
 
-    A list does not show itself to the index. Its expression stands in the source, and if it is made of names,
-    attributes, items and arithmetic alone, evaluating it once more has no effect. In ``function(x)[index]`` it is what
-    that function was the last to return.
+    An index does not see the list. But the expression is in the source, and if it consists of names, attributes, items
+    and arithmetic, it can be evaluated again without effects. In ``function(x)[index]`` the list is what that function
+    returned last.
     """
     import ast
 
@@ -313,5 +306,5 @@ def _subscripted(frame: Any, caller: Any, called: Any, returned: Any) -> Any:
             return found
         code = getattr(found, "__code__", None) or getattr(type(found).__call__, "__code__", None)
         return returned if frame is caller and code is called else None
-    except Exception:  # whatever it is, it is not a list that can be read again
+    except Exception:  # then it is no list that can be read again
         return None

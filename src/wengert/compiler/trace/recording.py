@@ -1,4 +1,4 @@
-"""From a run of the user's function to a specialization: what it computed, as an array program, and where it holds."""
+"""From a run of the user's function to a specialization: the array program that it computed, and its guards."""
 
 from __future__ import annotations
 
@@ -41,31 +41,31 @@ from wengert.engine import Value
 from wengert.errors import HERE, Line
 from wengert.graph import Graph
 
-__all__ = ["Candidate", "main_of", "numbers_in", "pulled_back", "record", "slopes_of"]
+__all__ = ["Candidate", "grads_of", "numbers_in", "primal_of", "pulled_back", "record"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
+EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that two numbers are equal
 ATTEMPTS = 3  # how many choices of other integers are tried
-AXES = 8  # of results in more the program's output has one
-SPARE = 64  # more sequences of steps than there are integers
-KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
+AXES = 8  # a result with more axes is flattened
+SPARE = 64  # sequences of steps beyond one for each integer
+KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 class Candidate:
-    """A run of a function that is recorded: what specializations are made of, once it is lifted.
+    """A recorded run of a function, from which a specialization is made once it is lifted.
 
     Args:
         run: the recorded run, a `_Trace`.
         picks: the operands that integers choose in it.
-        result: what the function itself gave.
-        parts: that, taken apart; None for one number, and of a batch.
-        structure: how it is put together.
+        result: the result of the function itself.
+        parts: the flattened result; None for one number, and for a batch.
+        structure: the structure of the result.
 
     Attributes:
-        nodes: how many operations it takes.
-        shape: of the program's output; () for one number; None for what is no regular array.
-        kind: the class of the result; Value for any kind of these, and where a structure has some.
-        dtype: of the array that `map` gives.
+        nodes: the number of operations.
+        shape: the shape of the program's output; () for one number; None for an irregular result.
+        kind: the class of the result; Value also for subclasses, and for a structure that holds some.
+        dtype: the dtype of the array that `map` returns.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Candidate:
         self.nodes: int = run.size
         self.structure: Structure | None = structure
         self.shape: tuple[int, ...] | None = run.shape
-        self.kind: Any = kind_of(main_of(result))
+        self.kind: Any = kind_of(primal_of(result))
         if structure is not None:
             self.kind = Value if structure.computed.any() else float
         numbers = None if run.shape is None else np.asarray(numbers_in(result if parts is None else parts.leaves))
@@ -90,11 +90,10 @@ class Candidate:
 
     @property
     def is_lifted(self) -> bool:
-        """Whether there is an array program already."""
         return self._run is None
 
     def lift(self) -> Lifted:
-        """Its array program.
+        """Lift the run to an array program.
 
         Raises:
             Unrecordable, Unliftable: there is none; the message says why.
@@ -107,7 +106,7 @@ class Candidate:
             verify(self.lifted.program)
             values, places = run.graph.values, self.lifted.parameters
             self.parameters: tuple[Any, ...] = tuple([values[place] for place in places])
-            # What they were when they were recorded: the user's may be others by now.
+            # The numbers at the recording: the user may have changed them since.
             self.numbers: Any = np.array([self._before[n] if n < run.given else values[n]._data for n in places])
             captured = run.proxies.values()
             self.captures: Captures = run.proxies.captures(self.parameters)
@@ -120,13 +119,13 @@ class Candidate:
             self.extents: dict[str, int] = run.extents
             self.wraps: set[str] = {name for name in run.extents if run.wraps(name)}
             self.value_inputs: tuple[str, ...] = tuple(run.value_inputs)
-            self.forward: int = self.lifted.program.size  # steps
-            self._run, self._before = None, []  # and its graph is free
+            self.forward: int = self.lifted.program.size
+            self._run, self._before = None, []  # frees the graph
         return self.lifted
 
     def backward(self) -> Program:
-        """The reverse sweep of its program, which is lifted by now; without steps where there is nothing to be pulled
-        backward: of `map` there are no derivatives.
+        """Derive the reverse sweep of the lifted program; it is empty if the result has no derivatives, as that of
+        `map`.
         """
         if self._backward is None:
             with _faults():
@@ -140,12 +139,11 @@ class Candidate:
 
     @property
     def steps(self) -> int:
-        """How many steps its program has, forward and reverse."""
+        """The number of steps of the program, forward and reverse."""
         self.backward()
         return self._steps
 
     def specialization(self, kind: Callable[..., Kernel]) -> Specialization:
-        """A specialization that runs by a kind of kernel."""
         program = self.lifted.program
         with _faults():
             kernel = kind(
@@ -172,28 +170,21 @@ class Candidate:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """What goes wrong in the compiler leaves the function uncompiled, and says so."""
+    """Turn an error of the compiler itself into a reason to run uncompiled."""
     try:
         yield
     except (Unrecordable, Unliftable):
         raise
     except Exception as fault:
-        raise Unliftable(f"of a fault in the lifter, which is worth a report ({fault!r})") from fault
+        raise Unliftable(f"there was an error in the compiler, please report it ({fault!r})") from fault
 
 
-@modes.suspended()  # recorded under no_grad() or not, it is the same recording
+@modes.suspended()  # no_grad() makes no difference to a recording
 @np.errstate(all="ignore")
 def record(
     function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], result: Any, watch: PurityCheck
 ) -> Candidate:
-    """Run a function on an example, and write down what it did.
-
-    Args:
-        function: the user's.
-        arguments: what it was called with.
-        example: the arrays of one example.
-        result: what the function itself gave for it.
-        watch: that run of the function.
+    """Run a function on an example, and record it; `result` and `watch` come from the run of the function itself.
 
     Raises:
         Unrecordable: it cannot be recorded; the message says why.
@@ -209,7 +200,7 @@ def record(
     results = _flat_result(result)[1] if parts is None else parts.leaves
     for got, want in zip(run.kinds, map(kind_of, results), strict=False):
         if got != np.dtype(float if want is Value else want).kind:
-            raise Unrecordable(f"its result is a {want.__name__}, and another kind of number while it is recorded")
+            raise Unrecordable(f"its result is a {want.__name__}, but another kind of number while tracing")
     picks: list[Pick] = []
     if any(integer.extent and integer.number < 0 and not run.wraps(integer.name) for integer in run.integers):
         run = trace(fixed=True)
@@ -217,7 +208,7 @@ def record(
         try:
             picks = run.compare([trace(others) for others in run.other_integers(attempt)])
             break
-        except Exception:  # other integers take another branch, or raise: if all do, each gets a specialization
+        except Exception:  # other integers take another branch, or raise: then each gets a specialization
             if attempt == ATTEMPTS - 1:
                 run = trace(fixed=True)
     structure = None
@@ -229,16 +220,16 @@ def record(
 
 
 def _stopped(problem: Exception) -> str:
-    """Where and why tracing stopped with an error that the function itself does not raise."""
+    """Say where and why tracing stopped with an error that the function itself does not raise."""
     lines = [Line(at.filename, at.lineno or 0) for at in traceback.extract_tb(problem.__traceback__)]
     lines = [line for line in lines if not line.file.startswith(HERE)]
-    at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # no library's
+    at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # not in a library
     why = ", as what is called there takes plain numbers alone" if at and isinstance(problem, TypeError) else ""
     return f"tracing stopped{at}{why} ({type(problem).__name__}: {problem})"
 
 
 class _Trace:
-    """One run of the function, on numbers and Values that stand for its inputs."""
+    """One run of the function on proxies of its inputs."""
 
     def __init__(
         self,
@@ -288,20 +279,20 @@ class _Trace:
             step = next(plain or traced for plain, traced in pairs if plain != traced)
             at = f"an error of {step}" if isinstance(step, str) else f"the call of {step.co_name}"
             raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
-        self.recorder.open = True  # for the operands of what was computed last
+        self.recorder.open = True  # to make operands of the last results
         self.extents = self.bounds()
         self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
         items = [x for _, rows in self.choices for row in rows for x in row]
-        among = {*map(id, items)}  # what is chosen is an operand, also where nothing else is made of it
+        among = {*map(id, items)}  # a chosen item becomes an operand, even as a result
         standing = [x for name in self.value_inputs for x in self.inputs[name].reshape(-1)]
         self.passed = {id(x): number for number, x in enumerate(standing) if id(x) not in among}
         self.among = among
         self.parts = None if arguments.signature.batched else take_apart(self.result)
         if not arguments.signature.batched and isinstance(self.result, Value):
             is_known = id(self.result) in self.passed or self.result._made < self.recorder.began
-            self.parts = Parts(self.result) if is_known and id(self.result) not in among else None  # it is given back
+            self.parts = Parts(self.result) if is_known and id(self.result) not in among else None  # returned as it is
         self.shape, results = _flat_result(self.result)
-        if self.parts is not None:  # in a regular array or one behind the other
+        if self.parts is not None:  # a regular array, or end to end
             is_regular = self.shape is not None and len(results) == len(self.parts.leaves)
             results = self.parts.leaves
             if not self.shape or not is_regular or len(self.shape) > AXES:
@@ -310,8 +301,8 @@ class _Trace:
         self.is_doubtful = self.shape != () and any(is_traced(x) and x.doubt for x in results)
         guards = self.recorder.guards.values()
         self.guards = [guard for guard in guards if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
-        beside = self.result.auxiliary if isinstance(self.result, Aux) else None
-        self.auxiliary_shape, auxiliary = (None, []) if beside is None else _flat_result(beside)
+        aux = self.result.auxiliary if isinstance(self.result, Aux) else None
+        self.auxiliary_shape, auxiliary = (None, []) if aux is None else _flat_result(aux)
         self.auxiliary = [_as_value(x) for x in auxiliary]
         self.results = [_as_value(x) for x in results]
         both = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
@@ -327,11 +318,11 @@ class _Trace:
         self.graph = Graph(*roots.values())
         self.size = len(Graph(*self.results, *self.compared_sides)) if items else len(self.graph)
         self.place = dict(zip(roots, self.graph.outputs, strict=True))
-        self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # what was there before comes first
-        self.keep = (roots, items)  # alive, so that no id is used again
+        self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # older Values come first
+        self.keep = (roots, items)  # keeps them alive, so that no id is reused
 
     def input(self, leaf: ArraySpec, name: str, x: Any, integers: Any, fixed: bool) -> tuple[Value, Any]:
-        """The node for one number of an argument, and what the function gets for it."""
+        """Return the node for one number of an argument, and its proxy."""
         if leaf.kind == "v":
             node = self.recorder.arguments[id(x)] = Value(x._data)
             return node, node
@@ -348,9 +339,7 @@ class _Trace:
         return node, Number(self.recorder, number, node)
 
     def guards_in_words(self) -> list[Guard]:
-        """The guards for keeping, with what they compare: what was passed or read outside by its name, all else by what
-        it came to.
-        """
+        """Return the guards for keeping, described in words: inputs and captures by name, other numbers by value."""
         names = {
             id(node): f"{name}[{', '.join(map(str, place))}]" if place else name
             for name, nodes in self.inputs.items()
@@ -365,10 +354,10 @@ class _Trace:
         return made
 
     def kind(self, x: Any) -> str:
-        """Of what kind a result is, as arrays name it; guards see to it that it is that.
+        """Return the dtype kind of a result, and guard it.
 
         Raises:
-            Unrecordable: it is no number that a float can stand for.
+            Unrecordable: it is not a number that a float can represent.
         """
         number = number_of(x)
         if type(number) not in GIVEN:
@@ -386,7 +375,7 @@ class _Trace:
         return kind
 
     def bounds(self) -> dict[str, int]:
-        """For each input that chooses from how many items; for an integer of it that has fewer there is a guard."""
+        """Return the number of items that each input of indices chooses from; guard indices into shorter lists."""
         for index, items in self.recorder.picked:
             index.extent = min(len(items), index.extent or len(items))
         choosing = [integer for integer in self.integers if integer.extent]
@@ -399,8 +388,8 @@ class _Trace:
         return extents
 
     def wraps(self, name: str) -> bool:
-        """Whether a negative integer of an argument can be counted from the end: of lists of one length, and nothing
-        else is made of it.
+        """Return True if negative integers of an argument may count from the end: all lists have one length, and the
+        argument is not used otherwise.
         """
         places = {self.place[id(x)] for x in self.inputs[name].reshape(-1)}
         sizes = {len(items) for index, items in self.recorder.picked if self.place[id(index._node)] in places}
@@ -409,9 +398,9 @@ class _Trace:
         return len(sizes) == 1 and places.isdisjoint(elsewhere)
 
     def other_integers(self, attempt: int) -> list[list[int]]:
-        """Other indices for some more runs, so that each operand shows which integer has chosen it: by how far each
-        of the runs moves it, which is another sequence of steps for each integer. The guards come out the same: those
-        that are held equal move together, and one that is held to a number stays.
+        """Choose other indices for some more runs, to see which integer has chosen each operand: each integer moves by
+        its own sequence of steps. The guards have the same outcomes: integers that must be equal move together, and one
+        that must equal a constant stays.
 
         Raises:
             Unrecordable: there are none.
@@ -447,7 +436,7 @@ class _Trace:
         return others
 
     def compare(self, others: list[_Trace]) -> list[Pick]:
-        """The operands that an integer has chosen, as runs with different integers show them.
+        """Find the operands that an integer has chosen, by runs with different integers.
 
         Raises:
             Unrecordable: the runs differ in another way.
@@ -459,7 +448,7 @@ class _Trace:
                 "the function takes another branch for other integers: declare the argument static=(name,)"
             )
         runs = (self, *others)
-        chosen: dict[tuple[int, ...], tuple[Any, ...]] = {}  # what stands there in each run: (*candidates, index)
+        chosen: dict[tuple[int, ...], tuple[Any, ...]] = {}  # by the operand in each run: (*candidates, index)
         for event in zip(*[run.choices for run in runs], strict=True):
             lists = [
                 [[run.place[id(x)] for x in row] for row in rows] for run, (_, rows) in zip(runs, event, strict=True)
@@ -467,9 +456,9 @@ class _Trace:
             if len(set(map(len, lists))) > 1:
                 raise Unrecordable("the length of a list depends on an integer argument")
             first, numbers = event[0][0], [int(index.number) for index, _ in event]
-            extent = self.extents[first.name]  # beyond its own list's end a guard does not hold
+            extent = self.extents[first.name]  # beyond the end of its own list a guard fails
             for columns in zip(*[zip(*rows, strict=False) for rows in lists], strict=False):
-                here = list(zip(*columns, strict=True))  # in each run; or what was chosen before: rows[i][j]
+                here = list(zip(*columns, strict=True))  # in each run; they may have been chosen before: rows[i][j]
                 candidates = [places[0] if len(set(places)) == 1 else chosen.get(places) for places in here]
                 if None not in candidates:
                     candidates = (candidates + candidates[-1:] * extent)[:extent]
@@ -494,7 +483,6 @@ class _Trace:
         return picks
 
     def lift(self, picks: list[Pick]) -> Lifted:
-        """The array program of the run."""
         graph = self.graph
         source = np.where(np.frombuffer(graph.codes, np.uint16) == 0, CONST, VALUE)
         source[: self.given] = PARAM
@@ -508,27 +496,30 @@ class _Trace:
         nodes = {id(integer._node) for integer in self.integers}
         indices = [name for name, made in self.inputs.items() if made.size and id(made.flat[0]) in nodes]
         if self.shape is None:
-            raise Unliftable("its result is neither one number nor a regular array of them")
+            raise Unliftable("its result is neither a number nor a regular array of numbers")
         outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape)}
         if self.auxiliary_shape is not None:
-            beside = np.array([self.place[id(x)] for x in self.auxiliary], np.int64)
-            outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
+            aux = np.array([self.place[id(x)] for x in self.auxiliary], np.int64)
+            outputs["auxiliary"] = aux.reshape(self.auxiliary_shape)
         if self.compared_sides:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared_sides], np.int64)
         blocks = self.proxies.blocks({id(value): n for n, value in enumerate(graph.values)})
         return lift(graph, source, inputs, outputs, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
 
 
-def main_of(result: Any) -> Any:
-    """What a function gave, without what stands beside it, or an array of no axes around it."""
+def primal_of(result: Any) -> Any:
+    """Return a result without auxiliary numbers, or out of an array without axes."""
     result = result.result if isinstance(result, Aux) else result
     return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
 
 
 def pulled_back(results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any]) -> Any:
-    """The graph of some results, the places in it of some Values, the first place that is looked at, what each result
-    is weighted by, by its place, and the derivatives with respect to what stands at each place from the first on; None
-    if a Value is asked for twice.
+    """Pull cotangents back from results to Values.
+
+    Returns:
+        The graph of the results; the positions of the Values in it; the first position that is not skipped; the weight
+        of each result, by its position; and the derivatives with respect to each position. None if a Value is given
+        twice.
     """
     if len(set(map(id, wanted))) < len(wanted):
         return None
@@ -538,33 +529,33 @@ def pulled_back(results: Sequence[Any], cotangents: Sequence[float], wanted: Seq
     for place, weight in zip(graph.outputs, cotangents, strict=False):
         weights[place] = weights.get(place, 0.0) + weight
     computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
-    first = max(computed, default=-1) + 1  # what those came from comes first: of that only these are operands
-    slopes: Any = graph.pull_back(weights, first)
+    first = max(computed, default=-1) + 1  # the rest of their graphs is skipped
+    grads: Any = graph.pull_back(weights, first)
     if first:
-        slopes = np.array(slopes)
-        _add_to_computed(graph, first, slopes)
-    return graph, places, first, weights, slopes
+        grads = np.array(grads)
+        _add_to_computed(graph, first, grads)
+    return graph, places, first, weights, grads
 
 
-def slopes_of(
+def grads_of(
     results: Sequence[Any], cotangents: Sequence[float], recording: Specialization, arguments: Sequence[Any]
 ) -> Any:
-    """The derivatives of results of the function itself, weighted by cotangents, by a recording's parameters, then by
-    Values among the arguments, and a function that gives the size of what was added up to each, all along; None where
-    they cannot be had from the results: these are numbers, or were computed without a graph.
+    """Return the derivatives of the function's own results, weighted by cotangents, with respect to a specialization's
+    parameters, then Values among the arguments, and a function that returns the sums of absolute values that were added
+    up to each. None if the results have no graph.
     """
     pairs = [(x, weight) for x, weight in zip(results, cotangents, strict=True) if weight]
     if not pairs or not all(isinstance(x, Value) for x, _ in pairs):
         return None
     results, cotangents = zip(*pairs, strict=True)
     every = [*recording.parameters, *arguments]
-    own: Sequence[int] = range(len(every))  # by a float that is read anew there is no derivative
+    own: Sequence[int] = range(len(every))  # captured floats have no derivatives
     if recording.own is not None:
         own = [*recording.own, *range(len(recording.parameters), len(every))]
     pulled = pulled_back(results, cotangents, [every[n] for n in own])
     if pulled is None:
         return None
-    graph, places, first, weighted, slopes = pulled
+    graph, places, first, weighted, grads = pulled
 
     def sizes() -> Any:
         added = [abs(weighted.get(place, 0.0)) for place in range(len(graph))]
@@ -579,32 +570,31 @@ def slopes_of(
         made[list(own)] = [numbers[place] for place in places]
         return made
 
-    return spread(slopes), sizes
+    return spread(grads), sizes
 
 
-def _add_to_computed(graph: Graph, first: int, slopes: Any) -> None:
-    """Add to the derivatives by what stands before an instruction what comes from those behind it."""
+def _add_to_computed(graph: Graph, first: int, grads: Any) -> None:
+    """Add the contributions of operations from `first` on to the derivatives with respect to positions before it."""
     operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
     users = np.repeat(np.arange(len(graph)), np.diff(starts))
     at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
-    at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
+    at = at[grads[users[at]] != 0.0]  # 0 times infinity would be nan
     with np.errstate(all="ignore"):
-        np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
+        np.add.at(grads, operands[at], np.array(graph.partials)[at] * grads[users[at]])
 
 
 def _age(value: Any) -> int:
-    """When a Value was made."""
     return int(value._made)
 
 
 def _comes_out(guard: Guard, sides: list[Any], integers: Sequence[int]) -> bool:
-    """Whether a guard comes out as it did, for other integers on its sides, which are named by their places."""
+    """Return True if a guard has the same outcome for other integers."""
     x, y = (float(integers[side] if type(side) is int else side) for side in sides)
     return bool(HOLDS[guard.how](x, y) == guard.outcome)
 
 
 def numbers_in(x: Any) -> Any:
-    """The numbers of Values, in lists too."""
+    """Replace Values by their numbers, also in nested lists."""
     if isinstance(x, Value):
         return x.data
     if isinstance(x, Aux):
@@ -620,7 +610,7 @@ def _as_value(x: Any) -> Any:
 
 
 def _flat_result(result: Any) -> tuple[tuple[int, ...] | None, list[Any]]:
-    """The shape of a result and its numbers; None for what is no regular array."""
+    """Return the shape of a result and its numbers; the shape is None if it is not a regular array."""
     if isinstance(result, Aux):
         return _flat_result(result.result)
     if isinstance(result, np.ndarray) and not result.ndim:

@@ -1,4 +1,4 @@
-"""A batch taken apart, row by row."""
+"""Splits a batch into its examples."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from wengert.errors import DataError
 
 __all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "widened"]
 
-BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD  # and before it what is by place alone
+BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD  # positional-only is less
 
 
 def bound_to(signature: inspect.Signature, args: Sequence[Any], named: dict[str, Any]) -> inspect.BoundArguments | None:
-    """Arguments by name; None if they are too few, too many or others, which the function itself says best."""
+    """Bind arguments to names; None if they do not fit the signature, which the function itself reports best."""
     try:
         return signature.bind(*args, **named)
     except TypeError:
@@ -31,14 +31,14 @@ def rows_of(
     named: dict[str, Any],
     part: slice = slice(None),
 ) -> tuple[Callable[..., Any], Iterator[tuple[Any, ...]]]:
-    """A function that takes the arguments of an example by place, and those of each example of a batch, or of some.
+    """Return a function that takes the arguments of one example by position, and an iterator over the examples of a
+    batch, or of a part.
 
-    An item of a list is what it is; a row of an array is an array, of numbers as wide as Python's, or a number of
-    Python's. What is neither list nor array, such as `self`, belongs to all examples. One
-    that is passed twice is one.
+    An item of a list is passed as it is. A row of an array is passed as an array of float64 or int64, or as a Python
+    number. Anything else, such as `self`, is passed to all examples. An object that is passed twice stays one object.
 
     Raises:
-        DataError: the arguments differ in the number of examples, or none has any.
+        DataError: the arguments differ in the number of examples, or there is none.
     """
     bound = bound_to(signature, args, named)
     given: dict[str, Any] = {"args": tuple(args), "named": named} if bound is None else bound.arguments
@@ -53,7 +53,7 @@ def rows_of(
 
 
 def _by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
-    """A function that takes these arguments by place."""
+    """Return a function that takes these arguments by position."""
     parameters, names = list(signature.parameters.values()), list(names)
     count = 0
     while count < len(names) and parameters[count].name == names[count] and parameters[count].kind <= BY_PLACE:
@@ -65,16 +65,16 @@ def _by_place(function: Callable[..., Any], signature: inspect.Signature, names:
 
 
 def called(function: Callable[..., Any], signature: inspect.Signature, given: dict[str, Any]) -> Any:
-    """What a function gives for arguments by name, each in the way in which the function takes it."""
+    """Call a function with arguments given by name, by position or by name as it takes them."""
     bound = inspect.BoundArguments(signature, given)
     return function(*bound.args, **bound.kwargs)
 
 
 def same_length(lengths: list[tuple[str, int]]) -> int:
-    """How many examples there are, by the length of each argument.
+    """Return the number of examples.
 
     Raises:
-        DataError: they differ, or there is none.
+        DataError: the arguments differ in it, or there is none.
     """
     if not lengths:
         raise DataError("a batch needs an argument with an example in each row")
@@ -86,7 +86,7 @@ def same_length(lengths: list[tuple[str, int]]) -> int:
 
 
 def lengths_of(x: Any) -> list[int]:
-    """How many examples there are in each list or array of an argument."""
+    """List the length of each list or array in an argument."""
     if isinstance(x, (tuple, dict)):
         return [length for item in (x.values() if isinstance(x, dict) else x) for length in lengths_of(item)]
     if isinstance(x, np.ndarray):
@@ -95,7 +95,7 @@ def lengths_of(x: Any) -> list[int]:
 
 
 def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) -> Sequence[Any]:
-    """An argument in each example, so many in all."""
+    """Return an argument for each of `count` examples."""
     if id(x) not in known:
         made: Sequence[Any] = [x] * count
         if isinstance(x, dict) and x:
@@ -114,7 +114,7 @@ def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) ->
 
 
 def widened(x: Any) -> Any:
-    """An array of integers as int64, of other numbers as float64; integers too where one of them is too large."""
+    """Convert an array of integers to int64, of floats to float64; uint64 to float64 if a number is too large."""
     if type(x) is not np.ndarray or x.dtype.kind not in "fiu":
         return x
     if x.dtype.kind in "iu" and not (x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max):

@@ -1,4 +1,4 @@
-"""A recording: one specialization of a function, as an array program that runs where its guards hold."""
+"""A specialization of a function: an array program that runs where its guards pass."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Guards", "Specialization", "in_words", "lines_apart"]
 
 WHAT = ("result", "derivative")
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-SHOWN = 3  # so many comparisons of a line, or lines, are named
+SHOWN = 3  # comparisons per line, and lines, that a message names
 
 
 def in_words(how: str, left: Any, right: Any, outcome: bool) -> str:
-    """A comparison as a message names it: of names, and of numbers.
+    """Describe a comparison of names and numbers.
 
     >>> in_words("gt", "x", 0.0, True), in_words("is", "x", 0.5, True), in_words("within", "x", 2.0, False)
     ('x > 0 was True', 'x was 0.5', 'x was beyond 2')
@@ -49,10 +49,10 @@ def _spelt(side: Any) -> str:
 
 
 def lines_apart(several: Sequence[Guards]) -> str:
-    """The lines at which specializations differ, those first that have come out in the most ways."""
+    """Name the lines at which specializations differ, those with the most outcomes first."""
     tables = [_by_line(guards.guards) for guards in several]
     ways = {
-        line: len({tuple(map(str, table.get(line, ()))) for table in tables})  # as text, in which nan is nan
+        line: len({tuple(map(str, table.get(line, ()))) for table in tables})  # as text nan equals nan
         for line in dict.fromkeys(line for table in tables for line in table)
     }
     found = sorted([line for line, count in ways.items() if count > 1], key=lambda line: -ways[line])
@@ -60,7 +60,6 @@ def lines_apart(several: Sequence[Guards]) -> str:
 
 
 def _by_line(guards: Sequence[Guard]) -> dict[Any, list[Guard]]:
-    """The guards of each line."""
     found: dict[Any, list[Guard]] = {}
     for guard in guards:
         found.setdefault(guard.line, []).append(guard)
@@ -68,7 +67,7 @@ def _by_line(guards: Sequence[Guard]) -> dict[Any, list[Guard]]:
 
 
 class Guards(NamedTuple):
-    """The guards of a recording, and where the two sides of each stand in the output "sides"; -1 for a number."""
+    """The guards of a recording, and the positions of their two sides in the output "sides"; -1 for a constant."""
 
     guards: Sequence[Guard]
     sides: Sequence[tuple[int, int]]
@@ -78,7 +77,7 @@ class Guards(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The lines that compare, each with what it compares."""
+        """The lines that compare, each with its comparisons."""
         made = []
         for line, guards in _by_line(self.guards).items():
             words = list(dict.fromkeys(guard.words for guard in guards))
@@ -87,15 +86,13 @@ class Guards(NamedTuple):
         return made
 
     def guards_pass(self, outputs: dict[str, Any], xp: Any) -> Any:
-        """Whether a run, or each example of it, came to the same comparisons as the recorded one, by a library of
-        arrays.
-        """
+        """Return True where the guards pass, for a run or for each example of it, by the array library `xp`."""
         kinds: dict[tuple[str, bool, bool], list[tuple[Any, Any, bool]]] = {}
         for guard, (left, right) in zip(self.guards, self.sides, strict=True):
             pair = (guard.left if left < 0 else left), (guard.right if right < 0 else right)
             kinds.setdefault((guard.how, left < 0, right < 0), []).append((*pair, guard.outcome))
         sides = outputs["sides"]
-        if not any(place > 0 for pair in self.sides for place in pair):  # of one there is no axis
+        if not any(place > 0 for pair in self.sides for place in pair):  # a single one has no axis
             sides = sides[..., None]
         held: Any = []
         for (how, left_fixed, right_fixed), members in kinds.items():
@@ -107,29 +104,27 @@ class Guards(NamedTuple):
 
 @dataclass(eq=False)
 class Specialization(Executable):
-    """One specialization of a function: an array program."""
-
     kernel: Kernel
     lifted: Lifted
     parameters: tuple[Any, ...]
     guards: Guards
     captures: Captures
-    shape: tuple[int, ...] | None  # of the function's result; () for one Value
+    shape: tuple[int, ...] | None  # of the result; () for one number
     nodes: int
-    kind: Any  # the class of the result, of which all but Values are numbers, on which no Value has a say
-    dtype: Any  # of an array of results
-    leaves: bool  # whether all parameters are leaves
-    extents: dict[int, int]  # by the number of an input: how many items it chooses from
-    wraps: frozenset[int]  # the numbers of those that choose from lists of one length, where -1 is the last
-    own: Any = None  # where the user's parameters stand among them, if there are others: floats that are read anew
-    structure: Structure | None = None  # how results are put together, where they are no single number
+    kind: Any  # the class of the result: Value, or a plain number without derivatives
+    dtype: Any  # of the array that `map` returns
+    leaves: bool  # all parameters are leaves
+    extents: dict[int, int]  # the number of items that each input of indices chooses from
+    wraps: frozenset[int]  # the inputs whose lists have one length, so that -1 is the last item
+    own: Any = None  # the positions of parameters that are Values, if others are captured floats
+    structure: Structure | None = None  # of a result that is not a single number
 
     def __post_init__(self) -> None:
-        self.clause: str = ""  # by which it serves
+        self.clause: str = ""  # the rule by which it runs
         self.bind(self, np)
 
     def broken(self, space: Workspace) -> str:
-        """The comparison that came out otherwise in a run, which was on one example, in words."""
+        """Describe the guard that failed in a run on one example."""
         numbers = np.ravel(space.output("sides"))
         for guard, sides in zip(self.guards.guards, self.guards.sides, strict=True):
             x, y = [own if n < 0 else numbers[n] for own, n in zip((guard.left, guard.right), sides, strict=True)]
@@ -140,8 +135,8 @@ class Specialization(Executable):
         return "a comparison came out otherwise"
 
     def counted(self, arrays: Sequence[Any], xp: Any) -> tuple[list[Any], Any]:
-        """The inputs, by a library of arrays, with integers that choose counted from the start and within bounds, and
-        whether they were, all or those of each example; None where nothing is chosen.
+        """Return the inputs with indices wrapped and clipped to their bounds, and whether they were in bounds, for each
+        example or in all; None for that if there are no indices. `xp` is the array library.
         """
         inside: Any = None
         counted = list(arrays)
@@ -154,39 +149,41 @@ class Specialization(Executable):
         return counted, inside
 
     def mismatch(
-        self, space: Workspace, arrays: Sequence[Any], count: int, want: Any, slopes: Any, cotangents: Any = None
+        self, space: Workspace, arrays: Sequence[Any], count: int, want: Any, grads: Any, cotangents: Any = None
     ) -> str:
-        """What of a run is not what the function itself came to, in words; empty if all agrees.
+        """Compare a run with the function's own result; return the difference in words, or an empty string.
 
-        Each number is compared on its own scale. Where digits have cancelled, a difference is rounding as far as the
-        number also moves when what it is computed from is changed by a little more than rounding; but not in a program
-        of compensated sums, which keep these digits.
+        Each number is compared on its own scale. Where digits have cancelled, a difference counts as rounding if the
+        number moves as much when its inputs change by slightly more than rounding; but not in a program of compensated
+        sums, which keep these digits.
 
         Args:
             space: a workspace, with the parameters.
-            arrays: the arguments; of a batch some examples.
-            count: how many these are.
+            arrays: the arguments, or some examples of a batch.
+            count: the number of examples.
             want: the results of the function.
-            slopes: the derivatives of their sum by the parameters, then by the Values among the arguments, and a
-                function that gives the size of what was added up to each; or None.
-            cotangents: of several results, which are weighted by them in that sum.
+            grads: the derivatives of their sum with respect to the parameters, then the Values among the arguments,
+                and a function that returns the sums of absolute values that were added up to each; or None.
+            cotangents: the weights of several results in that sum.
         """
         if cotangents is not None:
             space.weigh(cotangents)
-        got = self._numbers(space, arrays, count, slopes is not None)
+        got = self._numbers(space, arrays, count, grads is not None)
         if got is None and not space.is_bounded:
             return ""
-        wanted = [np.asarray(want, float).reshape(-1), *([] if slopes is None else [slopes[0]])]
+        wanted = [np.asarray(want, float).reshape(-1), *([] if grads is None else [grads[0]])]
         if got is None or got[0].shape != wanted[0].shape:
             return "the array program gives another kind of result"
         with np.errstate(over="ignore"):
             if not (np.isfinite(got[0]).all() and all(map(all_finite, got[1:]))):
-                return ""  # the engine runs
+                return ""  # the function itself will run
         agree, nudge, floor = self.kernel.agree, self.kernel.nudge, self.kernel.floor
         close = [np.abs(x - y) <= agree * np.abs(y) + floor for x, y in zip(got, wanted, strict=True)]
-        finite = [np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)]  # else the engine runs
-        if slopes is not None and not (close[1] | ~finite[1]).all():
-            close[1] |= np.abs(got[1] - wanted[1]) <= nudge * slopes[1]()
+        finite = [
+            np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)
+        ]  # else the function itself will run
+        if grads is not None and not (close[1] | ~finite[1]).all():
+            close[1] |= np.abs(got[1] - wanted[1]) <= nudge * grads[1]()
         if all((near | ~known).all() for near, known in zip(close, finite, strict=True)):
             return ""
         room = [np.zeros_like(x) for x in got]
@@ -195,7 +192,7 @@ class Specialization(Executable):
             pairs = [(x, rng.choice((-1.0, 1.0), np.shape(x))) for x in arrays]
             shake = [x * (1.0 + nudge * sign) if np.asarray(x).dtype.kind == "f" else x for x, sign in pairs]
             space.params[...] = numbers * (1.0 + nudge * rng.choice((-1.0, 1.0), numbers.shape))
-            moved = self._numbers(space, shake, count, slopes is not None)
+            moved = self._numbers(space, shake, count, grads is not None)
             if moved is not None:
                 room = [r + 8.0 * np.abs(m - x) for r, m, x in zip(room, moved, got, strict=True)]
         space.params[...] = numbers
@@ -206,14 +203,14 @@ class Specialization(Executable):
         return ""
 
     def _numbers(self, space: Workspace, arrays: Sequence[Any], count: int, with_grads: bool) -> list[Any] | None:
-        """The results, and the derivatives of their sum."""
+        """Return the results, and the derivatives of their sum."""
         if not space.run([*arrays], count, with_grads, 1.0):
             return None
-        results = space.values(count).reshape(-1).copy()  # the next run writes there
+        results = space.values(count).reshape(-1).copy()  # the next run overwrites them
         if not with_grads:
             return [results]
         own = space.grads
-        if self.own is not None:  # with respect to what is read anew there is none
+        if self.own is not None:  # captured floats have no derivatives
             own = np.zeros_like(own)
             own[self.own] = space.grads[self.own]
         return [results, np.concatenate([own, space.input_grads])]

@@ -1,7 +1,7 @@
-"""What a recorded function is given for the parts of Python that would take a traced number out in silence.
+"""Replacements for those parts of Python that would silently turn a traced number into a constant.
 
-`max`, `min` and the functions of `math` are rows of the table; `float`, `int`, `type` and `Value` are classes that
-answer as those do. The function finds them under its own names (`proxies.py`); nothing else sees them.
+`max`, `min` and the functions of `math` become rows of the table; `float`, `int`, `type` and `Value` become classes
+that behave like them. The recorded function finds them under the original names (`proxies.py`); nothing else sees them.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ __all__ = ["STANDINS", "ModuleView"]
 ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
         "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
-ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # of a finite number they raise one kind of error, if any
+ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # for a finite number they raise at most one kind of error
 
 
 def _function(function: Any, row: str) -> Callable[..., Any]:
-    """A function of `math`; where it would raise for other numbers, the recording does not hold."""
+    """Return a function of `math` for traced numbers; the recording is not valid for numbers for which it raises."""
 
     def call(*xs: Any) -> Any:
         if row == "atan2":  # a zero has a sign there, that of an integer none
@@ -55,9 +55,9 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
         made = recorded(row, BY_NAME[row](*numbers), *xs)
         finite = made.recorder.guard("within", made, FINITE)
         if not finite and row in ONE_FAULT and made.recorder.guard("within", xs[0], FINITE):
-            function(*numbers)  # which raises, as for every such number
+            function(*numbers)  # raises, as for every such number
         if not finite or row == "pow":
-            computed(function, *xs)  # which raises, or knows better
+            computed(function, *xs)  # raises, or the result is exact
         made.number = function(*numbers)
         return made
 
@@ -65,7 +65,7 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
 
 
 def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
-    """Python's max or min: of traced numbers it is an operation, not a chain of comparisons."""
+    """Return Python's max or min, as one operation on traced numbers instead of a chain of comparisons."""
 
     def extreme(*xs: Any, **options: Any) -> Any:
         found = list(xs[0]) if len(xs) == 1 else xs  # a generator is read once
@@ -75,12 +75,12 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         kinds = set(map(type, numbers))
         mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
         mixed = mixed or (len(kinds) > 1 and not kinds.isdisjoint((bool, np.bool_)))
-        if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # a nan's place would matter
+        if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # the position of a nan matters
             return builtin(found)
-        if len(numbers) == 1 and isinstance(numbers[0], int):  # an index that stays one
+        if len(numbers) == 1 and isinstance(numbers[0], int):  # stays an index
             return found[0]
         made = recorded(row, builtin(numbers), *found)
-        if len(kinds) > 1 and is_traced(made):  # of the kind of the one that it is
+        if len(kinds) > 1 and is_traced(made):  # it has the type of the extreme argument
             made.doubt, made.recorder.doubts = partial(_asked_at, running(), made.recorder, builtin, found), True
         return made
 
@@ -88,7 +88,7 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
 
 
 def _asked_at(line: Any, recorder: Any, builtin: Any, found: Any) -> None:
-    """Have Python compare, as of a line of the user's."""
+    """Let Python compare, and attribute the guards to a line of the user's."""
     recorder.line = line
     builtin(found)
     recorder.line = None
@@ -99,7 +99,7 @@ def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:
 
 
 class _Kind(type):
-    """A class that answers as another does, and makes traced numbers of traced ones."""
+    """A class that behaves like another one, and makes traced numbers of traced ones."""
 
     real: Any
     make: Any
@@ -164,8 +164,8 @@ def _fmod(x: Any, y: Any) -> Any:
 
 
 def _fsum(xs: Any) -> float:
-    """The sum of floats, rounded once. (From Python 3.12 on `sum` keeps what rounding takes away from floats, too; what
-    stands for it here adds one by one, which is the same up to rounding on the scale of the terms.)
+    """Return `math.fsum`, which cannot be recorded. (From Python 3.12 on `sum` of floats is compensated, too; its
+    replacement adds one by one, which differs by rounding on the scale of the terms.)
     """
     found = list(xs)
     traced = next((x for x in found if is_traced(x)), None)
@@ -175,12 +175,12 @@ def _fsum(xs: Any) -> float:
 
 
 def _taking(real: Any) -> Callable[..., Any]:
-    """What C makes of numbers is made of the numbers themselves."""
+    """Wrap a function of C, so that it gets plain numbers."""
     return lambda *args, **named: real(*map(taken, args), **{name: taken(x) for name, x in named.items()})
 
 
 def _methods(real: Any) -> dict[str, Any]:
-    """The methods of float or int, as `float.__mul__(x, y)` calls them."""
+    """Return the methods of float or int, as in `float.__mul__(x, y)`."""
     return {
         name: staticmethod(_taking(getattr(real, name)))
         for name in vars(real)
@@ -193,7 +193,7 @@ def _value(x: Any, *args: Any, **named: Any) -> Any:
 
 
 _OF_C = [(real, _taking(real)) for real in (deque, timedelta, Decimal, Random)]
-KINDS: dict[Any, Any] = {  # by what they stand for
+KINDS: dict[Any, Any] = {
     real: _Kind(
         real.__name__,
         (real,) if real in (float, int) else (),
@@ -218,7 +218,7 @@ STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 
 
 class ModuleView(ModuleType):
-    """A module in which some things are found as stand-ins."""
+    """A module whose attributes are looked up by a function."""
 
     def __init__(self, module: ModuleType, find: Callable[[str], Any]) -> None:
         super().__init__(module.__name__)
@@ -233,7 +233,7 @@ def _presenting(function: Any) -> Callable[..., Any]:
 
 
 def _of_arrays(function: Any) -> Callable[..., Any]:
-    """A function of NumPy, to which a list of bools is an array of such, which it counts."""
+    """Wrap a function of NumPy, so that it counts a list of traced bools like an array of bools."""
     return lambda *args, **named: function(*[presented(np.array(x)) if _lists_bools(x) else x for x in args], **named)
 
 

@@ -1,8 +1,8 @@
-"""What a function gives where that is no single number: lists, tuples, dicts and arrays, and what is in them.
+"""Results that are not a single number: lists, tuples, dicts and arrays, and the numbers in them.
 
-A result is taken apart twice, as the function itself gave it and as the recorded run did: the two show which of the
-Values and numbers in it a program computes, and which of them are something that was there before. `Structure` keeps
-that, and puts the results of later calls together.
+A result is flattened twice, as the function itself returned it and as the recorded run did. The two show which of its
+Values and numbers the program computes, and which existed before. `Structure` keeps that, and builds the results of
+later calls.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ from wengert.engine import Value
 
 __all__ = ["GIVEN", "Aux", "Parts", "Structure", "kind_of", "take_apart"]
 
-GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a function may give, alone or in lists
-FIXED = (str, bytes, type(None))  # what else there may be beside numbers
+GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a function may return, alone or in lists
+FIXED = (str, bytes, type(None))  # constants that a result may hold
 WIDE = [np.dtype(kind) for kind in (float, np.int64, bool, object)]
-GOLDEN = 0.6180339887498949  # its multiples lie evenly between whole numbers
-DEEPEST = 100  # so many lists may stand in one another,
-DEEP = 40  # so many brackets in an expression: Python's parser takes 200
+GOLDEN = 0.6180339887498949  # the fractional parts of its multiples are evenly distributed
+DEEPEST = 100  # nested lists in a result
+DEEP = 40  # nested brackets in an expression: Python's parser takes 200
 
 
 class Aux(NamedTuple):
-    """What a function may give instead of its result: that, and numbers beside it which a run shows as its output
-    "auxiliary", and of which no derivative is taken.
-    """
+    """A result with auxiliary numbers, which a run has as its output "auxiliary", without derivatives."""
 
     result: Any
     auxiliary: Any
@@ -41,45 +39,45 @@ class Part(NamedTuple):
     """A list, tuple, dict or array."""
 
     kind: type
-    keys: Any  # of a dict; of an array its shape
+    keys: Any  # the keys of a dict, the shape of an array
     children: tuple[Any, ...]
 
 
 class ConstantPart(NamedTuple):
-    """What holds no number."""
+    """A part without numbers."""
 
     x: Any
 
 
-class Again(NamedTuple):
-    """A list, dict or array that stands elsewhere too."""
+class Repeated(NamedTuple):
+    """A list, dict or array that occurs more than once in a result."""
 
-    place: int  # among all of them, in the order in which they are come to
+    place: int  # its number among all containers
 
 
 class NumberPart(NamedTuple):
-    """A Value, or a number."""
+    """A Value or a number."""
 
 
 NUMBER = NumberPart()
 
 
 def kind_of(x: Any) -> Any:
-    """The class of a result; Value for any kind of these."""
+    """Return the class of a result; Value also for its subclasses."""
     return Value if isinstance(x, Value) else type(x)
 
 
 class Parts:
-    """A result taken apart.
+    """A flattened result.
 
     Attributes:
-        tree: of a `Part` for each list, tuple, dict and array.
-        leaves: the Values and numbers, in their order.
-        containers: the lists and so on.
-        dtypes: of each of these that is an array.
+        tree: a `Part` for each list, tuple, dict and array.
+        leaves: the Values and numbers, in order.
+        containers: the lists, tuples, dicts and arrays.
+        dtypes: the dtype of each container that is an array.
 
     Raises:
-        Unrecordable: there is something else in it.
+        Unrecordable: it holds anything else.
     """
 
     def __init__(self, result: Any) -> None:
@@ -103,11 +101,11 @@ class Parts:
                 "dicts and arrays of them"
             )
         if len(self._open) > DEEPEST:
-            raise Unrecordable(f"its result is lists in lists, more than {DEEPEST} of them")
+            raise Unrecordable(f"its result has more than {DEEPEST} levels of nested lists")
         if id(x) in self._open:
-            raise Unrecordable("it returns something that holds itself")
+            raise Unrecordable("it returns a container that contains itself")
         if id(x) in self._places:
-            return Again(self._places[id(x)])
+            return Repeated(self._places[id(x)])
         place = self._places[id(x)] = len(self.containers)
         self.containers.append(x)
         keys: Any = None
@@ -121,7 +119,7 @@ class Parts:
             items = x.view(np.ndarray).reshape(-1).tolist()
         elif kind is dict:
             keys, items = tuple([taken(key) for key in x]), x.values()
-        if all(of in GIVEN or issubclass(of, Value) for of in {*map(type, items)}):  # as most are
+        if all(of in GIVEN or issubclass(of, Value) for of in {*map(type, items)}):  # nearly always
             self.leaves += items
             return Part(kind, keys, (NUMBER,) * len(items))
         self._open.add(id(x))
@@ -131,10 +129,10 @@ class Parts:
 
 
 def take_apart(result: Any) -> Parts | None:
-    """A result taken apart; None if it is one number by itself.
+    """Flatten a result; None if it is a single number.
 
     Raises:
-        Unrecordable: there is something in it that is neither a number nor what holds numbers.
+        Unrecordable: it holds something other than numbers and containers.
     """
     is_one = is_traced(result) or isinstance(result, Aux)
     return None if is_one or not isinstance(result, (list, tuple, dict, np.ndarray)) else Parts(result)
@@ -145,26 +143,26 @@ def _is_named_tuple(kind: type) -> bool:
 
 
 class Structure:
-    """How the results of calls are put together.
+    """The structure of a function's results, which builds the results of later calls.
 
     Args:
-        plain: what the function itself gave,
-        traced: and what the recorded run did.
-        passed: by the identity of what stands for a Value among the arguments there: its number among these.
-        chosen: the identities of what an integer chooses from there: which of it a result is, each call shows.
-        began: when the recorded run began: what is older was there before.
-        seen: what the function reaches from outside, by identity.
+        plain: the flattened result of the function itself.
+        traced: that of the recorded run.
+        passed: the Values among the arguments in the recorded run: their numbers, by identity.
+        chosen: the identities of Values that an integer chooses; each call shows which one a result is.
+        began: when the recorded run began; older Values existed before.
+        seen: the objects that the function reaches from outside, by identity.
 
     Attributes:
-        kinds: the class of each leaf; Value for any kind of these.
-        computed: for each leaf 1 if it is a Value that is made anew at each call, and stands there for the first time.
-        build: puts a result together, of its leaves in a list, the Values among the arguments, and the array of all
-            leaves' numbers.
-        needs_leaves: whether it looks at that list,
-        needs_numbers: and whether at that array.
+        kinds: the class of each leaf; Value also for its subclasses.
+        computed: for each leaf 1 if it is a Value that each call makes anew, at its first occurrence.
+        build: builds a result from a list of its leaves, the Values among the arguments, and the array of all leaves'
+            numbers.
+        needs_leaves: True if `build` reads that list.
+        needs_numbers: True if it reads that array.
 
     Raises:
-        Unrecordable: the result is, or holds, something that was there before the call and may change.
+        Unrecordable: the result is, or holds, an object that existed before the call and may change.
     """
 
     def __init__(
@@ -183,12 +181,12 @@ class Structure:
                 "it returns a list, dict or array that was there before the call, which may be changed: return a copy"
             )
         if plain.tree != traced.tree or len(plain.leaves) != len(traced.leaves):
-            raise Unrecordable("its result is put together otherwise while it is recorded")
+            raise Unrecordable("its result has another structure while tracing")
         self.tree: Any = plain.tree
         self.dtypes: dict[int, Any] = plain.dtypes
         self.kinds: list[Any] = [kind_of(x) for x in plain.leaves]
-        self._passed: dict[int, int] = {}  # by the number of a leaf: which Value among the arguments it is
-        self._held: dict[int, Value] = {}  # or which one from outside
+        self._passed: dict[int, int] = {}  # leaves that are a Value among the arguments
+        self._held: dict[int, Value] = {}  # leaves that are a Value from outside
         first: dict[int, int] = {}
         self._first: list[int] = []
         for number, (x, y) in enumerate(zip(plain.leaves, traced.leaves, strict=True)):
@@ -196,7 +194,7 @@ class Structure:
             if not isinstance(x, Value):  # a number may be computed from Values that stand for floats
                 continue
             if not isinstance(y, Value):
-                raise Unrecordable("its result is a Value, and a number while it is recorded")
+                raise Unrecordable("its result is a Value, but a number while tracing")
             if id(y) in chosen:
                 continue
             self._first[-1] = first.setdefault(id(y), number)
@@ -205,8 +203,8 @@ class Structure:
             elif y._made < began:
                 self._held[number] = y
                 if x is not y:
-                    raise Unrecordable("its result is another Value while it is recorded")
-        _see_keys(self.tree)
+                    raise Unrecordable("its result is another Value while tracing")
+        _check_keys(self.tree)
         self.computed: Any = np.array([self._is_computed(n) for n in range(len(self.kinds))], np.uint8)
         self.build: Callable[[Sequence[Any], Sequence[Any], Any], Any]
         self.needs_leaves: bool
@@ -218,7 +216,7 @@ class Structure:
         return self.kinds[number] is Value and not known and self._first[number] == number
 
     def source(self, number: int) -> tuple[str, Any]:
-        """From where a leaf is read, and of what kind it is to be made; or the Value that it is."""
+        """Return the expression of a leaf and its class; for a Value from outside an empty string and the Value."""
         if number in self._held:
             return "", self._held[number]
         if number in self._passed:
@@ -226,11 +224,13 @@ class Structure:
         return f"r[{self._first[number]}]", self.kinds[number]
 
     def cotangents(self, number: int) -> list[float]:
-        """A number between 0.5 and 1.5 for each Value among the leaves, others each time, and 0 for what is none."""
+        """Return a number between 0.5 and 1.5 for each computed Value, different ones for each call, and 0 for other
+        leaves.
+        """
         return [(0.5 + (number + n) * GOLDEN % 1.0) * is_one for n, is_one in enumerate(self.computed.tolist(), 1)]
 
     def leaves_of(self, result: Any) -> list[Any] | None:
-        """The leaves of another result; None if it is put together otherwise, or its numbers are of other kinds."""
+        """Return the leaves of another result; None if its structure or its kinds of numbers differ."""
         try:
             parts = Parts(result)
         except Unrecordable:
@@ -240,7 +240,7 @@ class Structure:
         return parts.leaves if list(map(kind_of, parts.leaves)) == self.kinds else None
 
     def are_others(self, leaves: Sequence[Any], values: Sequence[Any]) -> bool:
-        """Return True if a leaf that is a Value from outside is another one, or not the one among the arguments."""
+        """Return True if a leaf is not the same Value from outside, or from the arguments, as in the recorded run."""
         own = [
             values[self._passed[number]] if number in self._passed else self._held.get(number, x)
             for number, x in enumerate(leaves)
@@ -249,24 +249,24 @@ class Structure:
 
 
 def _is_from_outside(x: Any, seen: Container[int]) -> bool:
-    """Whether it may change, and was there before, or shares the memory of an array that was."""
+    """Return True for a mutable object that existed before, and for an array that shares its memory."""
     while isinstance(x, np.ndarray) and id(x) not in seen and x.base is not None:
         x = x.base
     return id(x) in seen and not isinstance(x, tuple)
 
 
-def _see_keys(tree: Any) -> None:
-    """See that the keys of dicts are the same at each call.
+def _check_keys(tree: Any) -> None:
+    """Check that the keys of dicts are constants.
 
     Raises:
-        Unrecordable: they may be others.
+        Unrecordable: a key may differ between calls.
     """
     if isinstance(tree, Part):
         for key in tree.keys if tree.kind is dict else ():
             if not _is_fixed(key):
                 raise Unrecordable(f"its result is a dict with a {type(key).__name__} as a key: use numbers or text")
         for child in tree.children:
-            _see_keys(child)
+            _check_keys(child)
 
 
 def _is_fixed(key: Any) -> bool:
@@ -276,7 +276,7 @@ def _is_fixed(key: Any) -> bool:
 
 
 class _Writer:
-    """Writes the function that puts results together."""
+    """Writes the function that builds results."""
 
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
@@ -288,20 +288,19 @@ class _Writer:
         self.again = set(_referred_to(structure.tree))
 
     def written(self) -> tuple[Callable[..., Any], bool, bool]:
-        """The function, and whether it reads the list of leaves, and the array."""
+        """Return the function, and whether it reads the list of leaves, and the array."""
         result, _ = self.text(self.structure.tree)
         lines = [*self.lines, f"return {result}"]
         exec("def build(r, v, o):\n    " + "\n    ".join(lines), self.space)
         return self.space["build"], *[any(name in line for line in lines) for name in ("r[", "o[")]
 
     def named(self, x: Any) -> str:
-        """The name of a thing."""
         name = self.names.setdefault(id(x), f"x{len(self.names)}")
         self.space[name] = x
         return name
 
     def text(self, tree: Any) -> tuple[str, int]:
-        """An expression, and how many brackets stand in one another in it."""
+        """Return an expression, and how deep its brackets are nested."""
         if isinstance(tree, NumberPart):
             read, kind = self.structure.source(self.leaf)
             self.leaf += 1
@@ -310,7 +309,7 @@ class _Writer:
             ), 2
         if isinstance(tree, ConstantPart):
             return (repr(tree.x) if tree.x is None else self.named(tree.x)), 0
-        if isinstance(tree, Again):
+        if isinstance(tree, Repeated):
             return f"s{tree.place}", 0
         place = self.place
         self.place += 1
@@ -321,7 +320,7 @@ class _Writer:
         return made, depth + 1
 
     def array(self, tree: Part, place: int) -> tuple[str, int]:
-        """An array: of numbers a copy."""
+        """Return an expression for an array; numbers are copied."""
         dtype, start = self.structure.dtypes[place], self.leaf
         if dtype.kind != "O":
             self.leaf += len(tree.children)
@@ -331,7 +330,6 @@ class _Writer:
         return f"cells({items}, {tree.keys})", depth + 1
 
     def container(self, tree: Part) -> tuple[str, int]:
-        """A list, tuple or dict."""
         if tree.kind is not dict:
             items, depth = self.items(tree.children)
             if tree.kind is list:
@@ -342,7 +340,7 @@ class _Writer:
         return f"{{{', '.join(pairs)}}}", max([depth for _, depth in texts], default=0)
 
     def items(self, children: Sequence[Any]) -> tuple[str, int]:
-        """A list of these; of leaves that stand one behind another a piece of the list of all."""
+        """Return a list of children; a slice if they are consecutive leaves."""
         first = self.leaf
         texts = [self.text(child) for child in children]
         if texts and [text for text, _ in texts] == [f"r[{first + n}]" for n in range(len(texts))]:
@@ -351,14 +349,13 @@ class _Writer:
 
 
 def _cells(items: list[Any], shape: tuple[int, ...]) -> Any:
-    """An array of objects."""
     made = np.empty(len(items), object)
     made[:] = items
     return made.reshape(shape)
 
 
 def _referred_to(tree: Any) -> list[int]:
-    """The places of what stands elsewhere too."""
-    if isinstance(tree, Again):
+    """List the places of containers that occur more than once."""
+    if isinstance(tree, Repeated):
         return [tree.place]
     return [place for child in tree.children for place in _referred_to(child)] if isinstance(tree, Part) else []

@@ -1,11 +1,10 @@
-"""What stands for a number while a function is being recorded.
+"""Tracers: numbers that record what is computed from them.
 
-A `Number` is a traced number: an argument, the `.data` of a Value, a float that the function reads outside of itself,
-and what is computed from those. Arithmetic on numbers is Python's own, and recorded; with a Value it gives a Value, as
-in the function itself. A comparison is a `Bool`, which is computed with like other numbers, and is a guard where its
-truth is asked for. Whatever else is asked of a number is answered by the number that it is in the recorded run, and the
-recording then holds for that number alone. It says that it is a float, an int or a bool; it is no subclass of those,
-which C functions read in silence.
+A `Number` stands for an argument, the `.data` of a Value, a captured float, and what is computed from those. Arithmetic
+on numbers is Python's, and recorded; with a Value it gives a Value, as in the function itself. A comparison gives a
+`Bool`, which can be computed with, and becomes a guard when its truth value is needed. For anything else the tracer
+becomes its number in the recorded run, and the recording is valid for that number only. A tracer claims to be a float,
+an int or a bool, but is no subclass of those, which C functions would read silently.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from wengert.ops import BY_NAME, Op, coerce
 __all__ = ["EXACT", "FINITE", "HOLDS", "Bool", "Integer", "Number", "TracedArray", "as_operand", "choice", "compared"]
 __all__ += ["computed", "converted", "is_traced", "number_of", "presented", "recorded", "taken", "values_in"]
 
-EXACT = 2.0**53 - 1.0  # as far as every integer is a float, and no float stands for two of them
+EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
-HOLDS: dict[str, Callable[..., Any]] = {  # how a guard compares, of numbers and of a library's arrays
+HOLDS: dict[str, Callable[..., Any]] = {  # the comparisons of guards, for numbers and arrays of a library
     "lt": lambda x, y, xp=np: x < y,
     "le": lambda x, y, xp=np: x <= y,
     "gt": lambda x, y, xp=np: x > y,
@@ -42,15 +41,15 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "remainder": operator.mod, "floordiv": operator.floordiv, "neg": operator.neg, "abs": abs,
 }  # fmt: skip
-CONDITIONS: dict[str, Any] = {  # the rows of comparisons; what they come to only a recording asks
+CONDITIONS: dict[str, Any] = {  # operations for comparisons, which only recordings use
     how: BY_NAME[how]._replace(
         value=lambda x, y, holds=HOLDS[how]: float(holds(x, y)), partials=lambda out, x, y: (0.0, 0.0)
     )
     for how in COMPARISONS
 }
 BITS: dict[str, Callable[..., Any]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
-BOOLEAN: dict[str, Any] = {"and": operator.mul, "or": BY_NAME["maximum"], "xor": CONDITIONS["ne"]}  # of 0 and 1
-UFUNCS: dict[str, str] = {  # of NumPy, by the rows of the table and the operators of Python that they are
+BOOLEAN: dict[str, Any] = {"and": operator.mul, "or": BY_NAME["maximum"], "xor": CONDITIONS["ne"]}  # on 0.0 and 1.0
+UFUNCS: dict[str, str] = {  # NumPy's functions that have another name in the table
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
     "negative": "neg", "absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "mod": "remainder",
     "rint": "round",
@@ -59,12 +58,12 @@ COMPARED: dict[str, Callable[..., Any]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
     "equal": operator.eq, "not_equal": operator.ne,
 }  # fmt: skip
-LOGIC: dict[str, Callable[..., Any]] = {  # of NumPy: what they do to bools, after what else of other numbers
+LOGIC: dict[str, Callable[..., Any]] = {  # NumPy's functions of bools, or of the truth values of numbers
     "logical_and": operator.and_, "logical_or": operator.or_, "logical_xor": operator.xor,
     "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
     "logical_not": operator.invert, "invert": operator.invert,
 }  # fmt: skip
-OF_BOOLS: dict[str, Callable[..., Any]] = {  # what it makes of bools alone by other names
+OF_BOOLS: dict[str, Callable[..., Any]] = {  # NumPy's functions of numbers that are logic on bools
     "add": operator.or_, "maximum": operator.or_, "multiply": operator.and_, "minimum": operator.and_,
 }  # fmt: skip
 ASKED: dict[str, Callable[[Any], Any]] = {
@@ -72,34 +71,33 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "isfinite": lambda x: abs(x) <= FINITE,
     "isinf": lambda x: abs(x) > FINITE,
 }
-UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])  # the same for all scalars of a kind
+UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])  # the same for all scalars of a type
 
 
 # fmt: off
 class Number:
-    """A number that is being traced."""
 
     __slots__ = ("_attached", "_node", "doubt", "most", "number", "recorder")
 
     def __init__(self, recorder: Any, number: Any, node: Any, attached: bool = False) -> None:
         self.recorder: Any = recorder
-        self.number: Any = number  # what it is in the run that is recorded
-        self._node: Any = node  # the Value that is recorded for it;
-        self._attached: bool = attached  # whether gradients would flow back through that
-        self.most: float = math.inf  # its size is never above that
-        self.doubt: Callable[[], Any] | None = None  # asks what decides of what kind it is, if anything does
+        self.number: Any = number  # its value in the recorded run
+        self._node: Any = node  # the Value that is recorded for it
+        self._attached: bool = attached  # gradients would flow through the node
+        self.most: float = math.inf  # a bound for its absolute value
+        self.doubt: Callable[[], Any] | None = None  # adds the guards that decide its type, if that can vary
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any: return type(self.number)
 
     def operand(self) -> Any:
-        """What is recorded for it: a Value through which no gradient flows back; once that is over, the number."""
+        """Return the operand to record: a Value through which no gradient flows; after the run the number."""
         if not self.recorder.open:
             return self.number
         return self.recorder.detached(self._node) if self._attached else self._node
 
     def taken(self) -> Any:
-        """The number itself; the recording holds for no other."""
+        """Return the number itself; a guard makes the recording valid for that number only."""
         self.recorder.guard("eq" if isinstance(self.number, (int, np.integer)) else "is", self, float(self.number))
         return self.number
 
@@ -164,8 +162,7 @@ class Number:
         return round(self.taken(), taken(digits))
 
     def __getattr__(self, name: str) -> Any:
-        """What a number of this kind has besides."""
-        if name.startswith("__array"):  # by which NumPy would take it out
+        if name.startswith("__array"):  # NumPy would convert it to a constant
             raise AttributeError(name)
         if name in UNTOUCHED or not hasattr(self.number, name):
             return getattr(self.number, name)
@@ -190,8 +187,8 @@ class Number:
         return _by_element(ufunc, method, xs, options)
 
     def _apply_op(self, op: Op, xs: Any) -> Any:
-        """What a function of the table gives: a Value if there is one among the operands."""
-        if op.series is not None:  # of one operand: an order before it is part of the program
+        """Apply a function of the table: the result is a Value if an operand is one."""
+        if op.series is not None:  # an order before the operand is part of the program
             xs = (*map(taken, xs[:-1]), xs[-1])
         if any(isinstance(x, Value) for x in xs):
             return op(*map(as_operand, xs))
@@ -199,7 +196,7 @@ class Number:
 
 
 class Integer(Number):
-    """An integer argument, or one a few steps from it. As an index it chooses an item of a list at run time."""
+    """An integer argument, or one a constant offset from it. As an index it chooses an item of a list at run time."""
 
     __slots__ = ("base", "extent", "fixed", "name", "steps")
 
@@ -207,11 +204,11 @@ class Integer(Number):
         self, recorder: Any, number: Any, node: Any, name: str, fixed: bool = False, base: Any = None, steps: int = 0
     ) -> None:
         super().__init__(recorder, number, node)
-        self.name: str = name  # of the input that it belongs to
-        self.fixed: bool = fixed  # whether another index is another specialization
+        self.name: str = name  # of its input
+        self.fixed: bool = fixed  # as an index it is part of the specialization
         self.base: Any = self if base is None else base  # the argument,
-        self.steps: int = steps  # and how many it is from it
-        self.extent: int = 0  # of how many items it chooses, if it does: of the shortest list
+        self.steps: int = steps  # and the offset from it
+        self.extent: int = 0  # the length of the shortest list that it chooses from
 
     def __add__(self, other: Any) -> Any:
         return self._moved(super().__add__(other), other)
@@ -228,14 +225,14 @@ class Integer(Number):
         return Integer(self.recorder, made.number, made._node, self.name, self.fixed, self.base, self.steps + by)
 
     def select(self, items: Any) -> Any:
-        """The item of a list that this integer stands for: for the library's own functions."""
+        """Return the item of a list at this index, for the library's own functions."""
         return items[self.chosen(items)]
 
     def chosen(self, items: Any) -> int:
-        """Which item of a list it stands for, noted as chosen at run time where it can be."""
+        """Return the index of a list's item, chosen at run time if possible."""
         number = int(self.number)
-        count = len(items) - self.steps  # of the numbers from 0 on that the argument may be
-        forms = {*map(form_of, items)}  # what is no Value, and of what length it is, may decide what is done with it
+        count = len(items) - self.steps  # the argument may be below this
+        forms = {*map(form_of, items)}  # items must have one structure
         inside = -len(items) <= number < len(items) and (not self.steps or 0 <= self.base.number < count)
         if self.fixed or not inside or len(forms) != 1 or None in forms:
             return operator.index(self.taken())
@@ -249,24 +246,24 @@ class Integer(Number):
 
 
 class Bool(Number):
-    """A traced bool: how a comparison came out, or what is made of such; a guard where its truth is asked for."""
+    """A traced bool: the outcome of a comparison, or a combination of outcomes."""
 
     __slots__ = ("asked",)
 
     def __init__(self, recorder: Any, number: Any, node: Any, asked: Any = None) -> None:
         super().__init__(recorder, number, node)
-        self.asked: Any = asked  # the comparison that it is, if it is one: a name in HOLDS, and both sides
+        self.asked: Any = asked  # for a comparison: a name in HOLDS, and both sides
         self.most: float = 1.0
 
     def operand(self) -> Any:
-        """As of a number; of a comparison it is made when it is wanted."""
+        """Return the operand, which for a comparison is made now."""
         if self._node is None and self.recorder.open:
             how, left, right = self.asked
             self._node = CONDITIONS[how](as_operand(left), as_operand(right))
         return super().operand()
 
     def taken(self) -> Any:
-        """The bool itself, for which alone the recording holds then."""
+        """Return the bool itself; a guard makes the recording valid for that bool only."""
         return type(self.number)(bool(self))
 
     def __bool__(self) -> bool:
@@ -297,21 +294,21 @@ TRACED = frozenset((Number, Integer, Bool))
 coerce.OWN.update(TRACED)
 
 
-# -- what is computed from numbers ------------------------------------------------------------------------------------
+# -- operations on numbers --------------------------------------------------------------------------------------------
 
 
 def is_traced(x: Any) -> bool:
-    """Whether it is a traced number, whatever it says of itself."""
+    """Return True for a tracer, by its real type."""
     return type(x) in TRACED
 
 
 def as_operand(x: Any) -> Any:
-    """What is recorded for an operand: a Value, or a number."""
+    """Return the operand to record for a number or a Value."""
     return x.operand() if type(x) in TRACED else x
 
 
 def number_of(x: Any) -> Any:
-    """The number that an operand is in the recorded run; `NotImplemented` for what is none."""
+    """Return the number of an operand in the recorded run; `NotImplemented` for other objects."""
     kind = type(x)
     if kind in TRACED:
         return x.number
@@ -323,12 +320,12 @@ def number_of(x: Any) -> Any:
 
 
 def taken(x: Any) -> Any:
-    """A traced number as the number itself, for which alone the recording holds then."""
+    """Return a tracer's number, for which alone the recording is then valid; other objects as they are."""
     return x.taken() if is_traced(x) else x
 
 
 def recorded(name: str, result: Any, *xs: Any) -> Any:
-    """The result of an operation on numbers, of which one is traced, as a traced number."""
+    """Record an operation on numbers, one of which is traced, and return its result."""
     recorder = _recorder_of(xs)
     if not recorder.open:
         return result
@@ -336,7 +333,7 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
 
 
 def converted(x: Any, kind: Any) -> Any:
-    """A traced number, or a plain one, as one of another kind, which has all numbers of its own."""
+    """Convert a traced or plain number to another type that can represent it."""
     if not is_traced(x) or not x.recorder.open:
         return kind(number_of(x))
     if _is_bool(kind()):
@@ -353,7 +350,6 @@ def _is_bool(x: Any) -> bool:
 
 
 def _recorder_of(xs: Any) -> Any:
-    """Who records, as the one that is traced knows."""
     for x in xs:
         if type(x) in TRACED:
             return x.recorder
@@ -361,7 +357,7 @@ def _recorder_of(xs: Any) -> Any:
 
 
 def computed(function: Any, *xs: Any) -> Any:
-    """What a function of numbers comes to in the recorded run; what raises does so for these numbers alone."""
+    """Call a function on numbers; if it raises, the recording is valid for these numbers only."""
     try:
         return function(*map(number_of, xs))
     except Exception:
@@ -371,12 +367,12 @@ def computed(function: Any, *xs: Any) -> Any:
 
 
 def _computed(name: str, *xs: Any) -> Any:
-    """An operation of Python's arithmetic; what would raise for other numbers is guarded."""
-    for x in xs:  # with few calls: each is watched while a function is recorded, and takes three times as long
+    """Compute an operation of Python's arithmetic; guard against numbers for which it would raise."""
+    for x in xs:  # written with few calls: the profiler makes each three times as slow
         if issubclass(type(x), Value):
             return PYTHON[name](*[each.operand() if type(each) in TRACED else each for each in xs])
     numbers = [*map(number_of, xs)]
-    if name in ("add", "sub", "mul") and type(numbers[0]) is type(numbers[1]) is float:  # nothing of what follows
+    if name in ("add", "sub", "mul") and type(numbers[0]) is type(numbers[1]) is float:  # skips the checks below
         recorder = _recorder_of(xs)
         made = PYTHON[name](*numbers)
         if not recorder.open:
@@ -389,7 +385,7 @@ def _computed(name: str, *xs: Any) -> Any:
     recorder = _recorder_of(xs)
     by_numpy = any(isinstance(x, np.generic) for x in numbers)
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
-    if divides and not recorder.guard("ne", xs[1], 0.0):  # which raises, whatever is divided; not so in NumPy
+    if divides and not recorder.guard("ne", xs[1], 0.0):  # Python raises, NumPy does not
         return PYTHON[name](*(map(taken, xs) if by_numpy else numbers))
     result = computed(PYTHON[name], *xs)
     if type(result) is np.bool_ and name == "add":
@@ -399,7 +395,7 @@ def _computed(name: str, *xs: Any) -> Any:
     if isinstance(result, complex) or (type(result) is not np.bool_ and getattr(result, "itemsize", 8) < 8):
         return PYTHON[name](*map(taken, xs))
     if isinstance(result, (int, np.integer)) and any(abs(x) > EXACT for x in numbers):
-        return PYTHON[name](*map(taken, xs))  # one of them is no float
+        return PYTHON[name](*map(taken, xs))  # one of them is not exact as a float
     if name == "floordiv":
         x, y = map(as_operand, xs)
         made = Number(recorder, result, BY_NAME["round"]((x - BY_NAME["remainder"](x, y)) / y))
@@ -418,7 +414,7 @@ def _computed(name: str, *xs: Any) -> Any:
 
 
 def _doubted(made: Any, xs: Sequence[Any]) -> Any:
-    """A result that is of one kind or another as an operand is, unless a float makes it one."""
+    """Mark a result whose type depends on those of its operands, unless one is a float."""
     doubts = [x.doubt for x in xs if is_traced(x) and x.doubt]
     certain = [x for x in xs if type(number_of(x)) is float and not (is_traced(x) and x.doubt)]
     if doubts and not certain and is_traced(made):
@@ -427,7 +423,7 @@ def _doubted(made: Any, xs: Sequence[Any]) -> Any:
 
 
 def _most(name: str, *xs: Any) -> float:
-    """How large the result of an operation on integers can be."""
+    """Return a bound for the size of the result of an operation on integers."""
     sizes = [x.most if is_traced(x) else float(abs(x)) for x in xs]
     if name in ("add", "sub"):
         return sum(sizes)
@@ -435,7 +431,6 @@ def _most(name: str, *xs: Any) -> float:
 
 
 def _compared(how: str, x: Number, other: Any) -> Any:
-    """What stands for the outcome of a comparison."""
     if isinstance(other, np.ndarray):
         return NotImplemented
     y = number_of(other)
@@ -443,14 +438,13 @@ def _compared(how: str, x: Number, other: Any) -> Any:
 
 
 def compared(recorder: Any, how: str, x: Any, other: Any, outcome: Any) -> Any:
-    """What stands for the outcome of a comparison, of Values too."""
+    """Return the outcome of a comparison, also of Values."""
     if not recorder.open or recorder.tells_bools:
         return recorder.answer(how, x, other)
     return Bool(recorder, outcome, None, (how, x, other))
 
 
 def _logic(name: str, x: Any, y: Any) -> Any:
-    """`&`, `|` or `^`."""
     if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
         return NotImplemented
     numbers = number_of(x), number_of(y)
@@ -461,18 +455,16 @@ def _logic(name: str, x: Any, y: Any) -> Any:
 
 
 def _inverted(x: Any) -> Any:
-    """The other bool."""
     result = type(x.number)(not x.number)
     return Bool(x.recorder, result, CONDITIONS["eq"](x.operand(), 0.0)) if x.recorder.open else result
 
 
 def _truth(x: Any) -> Any:
-    """Whether a number is not 0."""
     return x if _is_bool(number_of(x)) else x != 0.0
 
 
 def _whole(name: str, x: Any) -> Any:
-    """A number made whole, an int."""
+    """Round a number to an int."""
     if not is_traced(x):
         return int(BY_NAME[name](x))
     made = recorded(name, computed(lambda number: int(BY_NAME[name](float(number))), x), x)
@@ -485,9 +477,9 @@ def _whole(name: str, x: Any) -> Any:
 
 
 class TracedArray(np.ndarray):
-    """An array of traced numbers, which answers as the array of numbers that it stands for."""
+    """An array of traced numbers, which behaves like the array of their numbers."""
 
-    kind: Any = None  # of what numbers: a dtype
+    kind: Any = None  # the dtype of the numbers; None for Values
 
     def __array_finalize__(self, other: Any) -> None:
         self.kind = getattr(other, "kind", None)
@@ -498,14 +490,14 @@ class TracedArray(np.ndarray):
 
     @property
     def dtype(self) -> Any:
-        """That of the array that it stands for."""
+        """The dtype of the array that it stands for."""
         return super().dtype if self.kind is None else self.kind
 
     def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
         return _by_element(ufunc, method, xs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
-        """A function of NumPy; one that takes no objects gets the numbers."""
+        """Call a function of NumPy; one that takes no objects gets the numbers."""
         if function is np.where:
             return choice(*args)
         if function is np.count_nonzero and type(args[0]) is TracedArray:
@@ -517,7 +509,7 @@ class TracedArray(np.ndarray):
             return function(*map(_as_numbers, args), **{name: _as_numbers(x) for name, x in named.items()})
 
     def __getitem__(self, key: Any) -> Any:
-        """An item, a part or some rows; what integers choose is noted as chosen at run time."""
+        """Return an item or a part; traced integers choose at run time."""
         parts = key if isinstance(key, tuple) else (key,)
         if not any(is_traced(x) or type(x) is TracedArray for x in parts):
             return presented(super().__getitem__(key))
@@ -538,7 +530,7 @@ class TracedArray(np.ndarray):
         return presented(rows)
 
     def __setitem__(self, key: Any, x: Any) -> None:
-        """Put something in some places; in those that a mask says, one number."""
+        """Assign to a part; a traced mask with one number chooses at run time."""
         masked = type(key) is TracedArray and key.kind == np.bool_
         if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind in (np.float64, None):
             super().__setitem__(..., choice(key, x, self))
@@ -546,7 +538,7 @@ class TracedArray(np.ndarray):
             super().__setitem__(_as_numbers(key) if masked else key, x)
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
-        """A copy; floats as floats stay traced, and so do bools and integers as wider ones."""
+        """Return a copy; conversions to float64, and of bools and integers to wider types, stay traced."""
         target = np.dtype(dtype)
         if target == self.dtype:
             return self.copy()
@@ -555,24 +547,20 @@ class TracedArray(np.ndarray):
         return super().astype(dtype, *args, **named)
 
     def item(self, *args: Any) -> Any:
-        """An item, as a number of Python's."""
         x = super().item(*args)
         return x.item() if is_traced(x) else x
 
     def mean(self, axis: Any = None, *args: Any, **named: Any) -> Any:
-        """The mean, traced too."""
         named = {name: x for name, x in named.items() if x is not None}
         count = self.size if axis is None else math.prod(np.take(self.shape, axis, mode="wrap").reshape(-1).tolist())
         return self.sum(axis, **named) / count
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
-        """The variance."""
         count = self.size if axis is None else math.prod(np.take(self.shape, axis, mode="wrap").reshape(-1).tolist())
         away = self - self.mean(axis, keepdims=True)
         return (away * away).sum(axis, **named) / (count - ddof)
 
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
-        """The standard deviation."""
         return np.sqrt(self.var(axis, ddof=ddof, **named))
 
     def __reduce__(self) -> Any:
@@ -580,14 +568,14 @@ class TracedArray(np.ndarray):
 
 
 def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A function of NumPy over traced numbers: that of the table, or of Python, on each.
+    """Apply a function of NumPy to each traced number: that of the table, or of Python.
 
-    Of Values NumPy calls the methods, and compares them; Python's operators are the same for both.
+    NumPy would call methods of Values, and compare them; Python's operators work for both.
     """
     own = ufunc.__name__
     name = UFUNCS.get(own, own.replace("arc", "a"))
     bools = all(map(_has_bools, xs))
-    if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # which count
+    if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # these count
         xs, bools = tuple([_each(_as_objects(x), np.int64) for x in xs]), False
     plain = [_as_objects(x) for x in xs]
     if "out" in options:
@@ -602,7 +590,7 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
             plain = [_as_objects(_as_mask(x)) for x in plain]
         mask = np.frompyfunc(asked, ufunc.nin, 1, **({} if method == "__call__" else {"identity": None}))
         return _as_mask((mask if method == "__call__" else mask.reduce)(*plain, **options))
-    if bools:  # narrower kinds of numbers come out
+    if bools:  # the result has a narrower dtype
         return getattr(ufunc, method)(*map(_as_numbers, xs), **options)
     function: Any = PYTHON.get(name) if name in BY_NAME else None
     if function is None and not any(isinstance(item, Value) for x in plain for item in np.ravel(x)):
@@ -617,8 +605,8 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
 
 
 def choice(condition: Any, *choices: Any) -> Any:
-    """NumPy's `where`: by a traced condition what is chosen is an operation on each number."""
-    traced = [x for x in np.ravel(_as_objects(condition)) if is_traced(x)]  # of a list too
+    """Replace NumPy's `where`: a traced condition chooses at run time."""
+    traced = [x for x in np.ravel(_as_objects(condition)) if is_traced(x)]  # also in a list
     if len(choices) != 2 or not traced:
         return presented(np.where(_as_objects(condition), *map(_as_objects, choices)))
     kind = np.result_type(*map(_kind_of, choices))
@@ -629,7 +617,7 @@ def choice(condition: Any, *choices: Any) -> Any:
         if kind != np.object_:
             x, y = converted(x, kind.type), converted(y, kind.type)
         kinds = [Value if isinstance(item, Value) else type(number_of(item)) for item in (x, y)]
-        known = kinds[0] is kinds[1] and number_of(x) is not NotImplemented  # else of which kind it is depends
+        known = kinds[0] is kinds[1] and number_of(x) is not NotImplemented  # else the type of the result depends on c
         if not known or not is_traced(c) or not c.recorder.open:
             return x if c else y
         if kinds[0] is Value:
@@ -641,7 +629,7 @@ def choice(condition: Any, *choices: Any) -> Any:
 
 
 def _kind_of(x: Any) -> Any:
-    """What numbers there are in an array, or of what kind one is; object where there are Values or other things."""
+    """Return the dtype of an array of numbers, or of a number; object if there are Values or other objects."""
     if isinstance(x, np.ndarray) and x.dtype != object:
         return x.dtype
     items = np.ravel(_as_objects(x))
@@ -651,12 +639,12 @@ def _kind_of(x: Any) -> Any:
 
 
 def _has_bools(x: Any) -> bool:
-    """Whether it is a bool, or an array of such."""
+    """Return True for a bool, or an array of bools."""
     return x.dtype == np.bool_ if isinstance(x, np.ndarray) else _is_bool(number_of(x))
 
 
 def _as_mask(x: Any) -> Any:
-    """Bools as NumPy's, in an array or alone."""
+    """Convert bools, in an array or alone, to NumPy's."""
     if not isinstance(x, np.ndarray) or not x.ndim:
         return converted(x.item() if isinstance(x, np.ndarray) else x, np.bool_)
     if not any(map(is_traced, x.flat)):
@@ -668,12 +656,11 @@ def _as_mask(x: Any) -> Any:
 
 
 def _each(x: Any, kind: Any) -> Any:
-    """An array of numbers as one of another kind."""
     return np.frompyfunc(lambda item: converted(item, kind), 1, 1)(np.asarray(x).view(np.ndarray))
 
 
 def _as_numbers(x: Any) -> Any:
-    """An array of the numbers themselves, for which alone the recording holds then."""
+    """Return an array of the numbers themselves, for which alone the recording is then valid."""
     if type(x) is TracedArray and x.kind is None:  # of Values
         return x.view(np.ndarray)
     if type(x) is TracedArray:
@@ -682,7 +669,7 @@ def _as_numbers(x: Any) -> Any:
 
 
 def _as_objects(x: Any) -> Any:
-    """An array of Python's objects, in the same memory where it is one."""
+    """Return a view as a plain array of objects."""
     if is_traced(x) or isinstance(x, Value):
         made = np.empty((), object)
         made[()] = x
@@ -691,12 +678,12 @@ def _as_objects(x: Any) -> Any:
 
 
 def presented(x: Any) -> Any:
-    """An array of objects as one of traced numbers, or of Values, if the first of them is such a one."""
+    """Return an array of objects as a `TracedArray`, if the first of them is a tracer or a Value."""
     first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size else None
     if not is_traced(first) and not isinstance(first, Value):
         return x
     if type(first) is Bool:
-        kind = _kind_of(x.view(np.ndarray))  # of what else there is, too
+        kind = _kind_of(x.view(np.ndarray))  # there may be other numbers, too
         if kind == np.bool_:
             return _as_mask(x)
         if kind in (np.int64, np.float64):
@@ -708,7 +695,7 @@ def presented(x: Any) -> Any:
 
 
 def form_of(x: Any) -> Any:
-    """What nested lists are but for the Values and the traced numbers in them; None if there is anything else."""
+    """Return the structure of nested lists of Values and traced numbers; None if they hold anything else."""
     if isinstance(x, (list, tuple, np.ndarray)):
         forms = [form_of(item) for item in x]
         return None if None in forms else (x.__class__, *forms)
@@ -716,7 +703,7 @@ def form_of(x: Any) -> Any:
 
 
 def values_in(x: Any) -> list[Value]:
-    """The Values in nested lists, and those that stand for traced numbers there."""
+    """List the Values in nested lists, and the operands of the traced numbers."""
     if isinstance(x, (list, tuple, np.ndarray)):
         return [value for item in x for value in values_in(item)]
     x = as_operand(x)
