@@ -61,12 +61,9 @@ __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"
 
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
 FLOATS = (float, np.float64)
+# The names of functions that read all attributes of an object.
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
-READS_ALL |= {
-    "named_parameters",
-    "parameters",
-    "state_dict",
-}  # names of functions that read all attributes of an object
+READS_ALL |= {"named_parameters", "parameters", "state_dict"}
 
 
 def spelt(key: Any) -> str:
@@ -178,9 +175,7 @@ class Proxies:
         self._noted: set[tuple[int, int, Any]] = set()
         self._overridables: dict[type, list[str]] = {}  # class attributes that an object may override
         for base in Value.__mro__[:-1]:
-            for n in [
-                n for n in vars(base) if n[:2] == "__" or n in self.mentioned
-            ]:  # dunder methods are called without being named
+            for n in [n for n in vars(base) if n[:2] == "__" or n in self.mentioned]:  # operators are not named
                 self.note(CLASS, base, n, f"Value.{n}")
 
     # -- reading ------------------------------------------------------------------------------------------------------

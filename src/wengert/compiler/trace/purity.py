@@ -78,9 +78,7 @@ class PurityCheck:
         self.tells_bools: bool = False
         self.effect: str = ""
         self.change: str = ""
-        rules = [
-            rule for row in TABLE for rule in (row.value, row.partials)
-        ]  # they run for a Value, not for a traced number
+        rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({getattr(rule, "__code__", None) for rule in rules} - {None})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []

@@ -179,9 +179,7 @@ class Specialization(Executable):
                 return ""  # the function itself will run
         agree, nudge, floor = self.kernel.agree, self.kernel.nudge, self.kernel.floor
         close = [np.abs(x - y) <= agree * np.abs(y) + floor for x, y in zip(got, wanted, strict=True)]
-        finite = [
-            np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)
-        ]  # else the function itself will run
+        finite = [np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)]  # else the function runs
         if grads is not None and not (close[1] | ~finite[1]).all():
             close[1] |= np.abs(got[1] - wanted[1]) <= nudge * grads[1]()
         if all((near | ~known).all() for near, known in zip(close, finite, strict=True)):
