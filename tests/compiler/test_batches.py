@@ -59,7 +59,7 @@ def test_an_array_with_one_axis_is_looped_over_as_its_list() -> None:
         with pytest.raises(AttributeError, match="'float' object has no attribute 'item'") as caught:
             how(np.array([0.5, -2.0]))
         assert caught.value.__notes__ == [
-            "an array with one axis is looped over as its tolist(): here are numbers of Python"
+            "a one-dimensional array is iterated like its tolist(), so these are Python numbers"
         ]
     assert missing.map(np.array([[0.5], [-2.0]])).tolist() == [0.7 * 0.5, 0.7 * -2.0]  # these are arrays
 

@@ -294,7 +294,7 @@ def test_where_tracing_stopped() -> None:
     assert said[0].startswith(
         f"outer runs uncompiled: tracing stopped at {line_of(inner, 1)} (return len(json.dumps(x))"
     )
-    assert "as what is called there takes plain numbers alone (TypeError: " in said[0]
+    assert "which takes plain numbers only (TypeError: " in said[0]
 
 
 def test_control_flow_that_differs_while_tracing() -> None:

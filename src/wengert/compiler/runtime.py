@@ -182,12 +182,12 @@ class Runtime:
                     if self.next(entry, arguments, row, known, ran):
                         continue
                     is_pure = not entry.is_eager and row not in known
-                    if entry.candidate is not None or not is_pure:  # the rows behind may depend on its effects
+                    if entry.candidate is not None or not is_pure:  # later rows may depend on its effects
                         here = [n for n in known if n < row and n in ran.left]
                         ran.partial, ran.left = before, [*here, *range(row, count)]
                 if ran.partial is None:
                     break
-            compared = dict(known)  # also for rows behind
+            compared = dict(known)  # also of later rows
             must_check = is_pure and ran.must_check()
             if must_check and not self.matches_on_some(entry, ran.served(), arguments, compared):
                 return self.each(arguments, how, compared)
@@ -274,7 +274,7 @@ class Runtime:
             if isinstance(error.obj, (int, float)) and hasattr(functions, error.name or ""):
                 error.add_note(f"an argument is a number here: write wengert.{error.name}(x), or pass a Value")
             elif type(error.obj) in (int, float, bool) and hasattr(np.float64, error.name or ""):
-                error.add_note("an array with one axis is looped over as its tolist(): here are numbers of Python")
+                error.add_note("a one-dimensional array is iterated like its tolist(), so these are Python numbers")
             raise
         if random_state() != before:
             self.fall_back(entry, DRAWS)
@@ -305,7 +305,7 @@ class Runtime:
                     entry.open(*readers, signature.batched)
                     (self.compiled.batches if signature.batched else self.compiled.ones).append(entry)
                 entry.is_eager, entry.clause = bool(signature.reason), signature.reason
-                if signature.is_told:
+                if signature.is_warned:
                     self.fall_back(entry, signature.reason)
             else:
                 entry = self.entries[signature]

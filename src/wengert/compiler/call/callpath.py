@@ -247,8 +247,8 @@ class Call:
         return end != 0 and (reader.is_int or self.has_float)
 
     def _fill_rows(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
-        """Write the numbers of a batch to an address, like `_fill`; let other threads run, and check for Ctrl-C, between
-        pieces of a long one.
+        """Write the numbers of a batch to an address, like `_fill`; between pieces of a long one let other threads run,
+        and check for Ctrl-C.
         """
         if len(x) != self.count:  # another thread may change it
             return 0

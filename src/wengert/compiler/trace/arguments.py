@@ -58,7 +58,7 @@ class StaticSpec:
 class ForeignSpec(StaticSpec):
     """An argument that only the function itself can read; the key is the reason."""
 
-    is_told: bool = True  # a warning names the reason
+    is_warned: bool = True  # a warning names the reason
 
     @classmethod
     def of(cls, kind: Any) -> ForeignSpec:
@@ -69,7 +69,7 @@ class ForeignSpec(StaticSpec):
         )
 
 
-LARGE = ForeignSpec("an integer among the arguments is beyond 2**53, where not each is a float", is_told=False)
+LARGE = ForeignSpec("an integer among the arguments is beyond 2**53, where not each is a float", is_warned=False)
 
 
 Shape = Any  # a PyTree of ArraySpec and StaticSpec, or one of those
@@ -101,15 +101,15 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
     if batched and isinstance(x, (int, float, np.number, Value)):
         raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
     if kind is float or isinstance(x, np.floating):
-        return _one(name, "f", (), "numpy" if kind is np.float64 else "scalar"), float(x)
+        return _spec(name, "f", (), "numpy" if kind is np.float64 else "scalar"), float(x)
     if kind is bool or isinstance(x, np.bool_):
         return StaticSpec(key_of(bool(x)))
     if kind is int or isinstance(x, np.integer):
         if not is_exact(int(x)):
             return LARGE
-        return _one(name, "i", (), "numpy" if kind is np.int64 else "scalar"), int(x)
+        return _spec(name, "i", (), "numpy" if kind is np.int64 else "scalar"), int(x)
     if isinstance(x, Value):
-        return _one(name, "v"), x
+        return _spec(name, "v"), x
     if isinstance(x, np.ndarray):
         return _array(name, x, batched) if kind in READ else ForeignSpec.of(kind)
     if kind is list or (kind is tuple and not batched):
@@ -118,7 +118,7 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
 
 
 @functools.lru_cache(1024)
-def _one(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar") -> ArraySpec:
+def _spec(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar") -> ArraySpec:
     return ArraySpec(name, kind, shape, held)
 
 
@@ -134,7 +134,7 @@ def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSp
     made = widened(np.asarray(x))
     if _is_large(x, made):
         return LARGE
-    return _one(name, _kind(x, made), shape, "ndarray" if shape or not batched else "scalar"), made
+    return _spec(name, _kind(x, made), shape, "ndarray" if shape or not batched else "scalar"), made
 
 
 def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
@@ -152,7 +152,7 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
     except ValueError:
         if batched:
             raise DataError(f"{name}: the examples of a batch have one shape; these differ") from None
-        return _values(name, x, type(x).__name__)
+        return _values(name, x)
     if made.dtype.kind in "fiub" and made.size:
         array, kinds = widened(made), _kinds(x)
         if _is_large(x, array):
@@ -163,7 +163,7 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
         return LARGE  # too large for int64
     if batched:
         return ForeignSpec(f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled")
-    return _values(name, x, type(x).__name__)
+    return _values(name, x)
 
 
 def _read(x: Any) -> Any:
@@ -183,15 +183,15 @@ def _is_large(x: Any, made: Any) -> bool:
         return False
     if not (np.abs(made.astype(float)) >= 2.0**53).any():
         return False
-    whole = (int, np.integer)
-    return isinstance(x, np.ndarray) or any(
-        isinstance(item, whole) for item in np.array(x, object).flat if abs(item) >= 1 << 53
-    )
+    if isinstance(x, np.ndarray):
+        return True
+    return any(isinstance(item, (int, np.integer)) for item in np.array(x, object).flat if abs(item) >= 1 << 53)
 
 
-def _values(name: str, x: Any, held: str) -> tuple[ArraySpec, Any] | None:
+def _values(name: str, x: Any) -> tuple[ArraySpec, Any] | None:
     """Return the spec of a sequence of Values; None if it holds anything else."""
-    return (ArraySpec(name, "v", (len(x),), held), x) if x and all(isinstance(item, Value) for item in x) else None
+    of_values = x and all(isinstance(item, Value) for item in x)
+    return (ArraySpec(name, "v", (len(x),), type(x).__name__), x) if of_values else None
 
 
 def ordinary(x: Any) -> Any:
@@ -224,11 +224,11 @@ def _kinds(x: Any) -> list[str]:
     return [*kinds, "ndarray"] if isinstance(x, np.ndarray) else kinds
 
 
-def _held(made: Any, kinds: list[str]) -> Any:
+def _restored(made: Any, kinds: list[str]) -> Any:
     """Convert an array back to the types in which the function gets it, axis by axis."""
     if kinds[0] == "ndarray":
         return made
-    rows = [_held(row, kinds[1:]) for row in made] if set(kinds[1:]) - {"list"} else made.tolist()
+    rows = [_restored(row, kinds[1:]) for row in made] if set(kinds[1:]) - {"list"} else made.tolist()
     return tuple(rows) if kinds[0] == "tuple" else rows
 
 
@@ -260,7 +260,7 @@ class Signature:
         fixed = [x for shape in shapes.values() for _, x in tree_leaves(shape)]
         foreign = [x for x in fixed if isinstance(x, ForeignSpec)]
         self.reason: str = foreign[0].key if foreign else ""  # why it cannot be compiled
-        self.is_told: bool = any(x.is_told for x in foreign)
+        self.is_warned: bool = any(x.is_warned for x in foreign)
         self._objects: list[Itself] = [found for x in fixed if isinstance(x, StaticSpec) for found in objects_in(x.key)]
 
     def is_alive(self) -> bool:
@@ -289,10 +289,8 @@ class Arguments:
         return [name for name in self.signature.shapes if name in self.passed]
 
     def values(self) -> list[Any]:
-        found = [
-            (leaf, array) for leaf, array in zip(self.signature.leaves, self.arrays, strict=True) if leaf.kind == "v"
-        ]
-        return [x for leaf, array in found for x in (np.ravel(array).tolist() if leaf.shape else [array])]
+        pairs = [pair for pair in zip(self.signature.leaves, self.arrays, strict=True) if pair[0].kind == "v"]
+        return [x for leaf, array in pairs for x in (np.ravel(array).tolist() if leaf.shape else [array])]
 
     def count(self) -> int:
         """Return the number of examples in a batch.
@@ -331,7 +329,7 @@ class Arguments:
             if isinstance(leaf, StaticSpec):
                 return fixed(original)
             made = make(leaf, next(arrays))
-            made = made if leaf.is_scalar else _held(made, leaf.held.split())
+            made = made if leaf.is_scalar else _restored(made, leaf.held.split())
             return known.setdefault(id(original), made) if _has_identity(original) else made
 
         given = {}

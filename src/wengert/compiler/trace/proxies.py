@@ -409,13 +409,8 @@ class Proxies:
         self.bulk.append((x, shape, leaves, name))
         return [Number(self.recorder, item, leaf) for item, leaf in zip(then, leaves, strict=True)]
 
-    def _list(self, x: list[Any], name: str) -> Any:
-        made: list[Any] = self._keep(x, [])
-        made += self._contents(x, list(x), None, name)
-        return made
-
-    def _deque(self, x: deque[Any], name: str) -> Any:
-        made: deque[Any] = self._keep(x, deque(maxlen=x.maxlen))
+    def _list(self, x: list[Any] | deque[Any], name: str) -> Any:
+        made = self._keep(x, deque(maxlen=x.maxlen) if isinstance(x, deque) else [])
         made += self._contents(x, list(x), None, name)
         return made
 
@@ -564,7 +559,7 @@ class Proxies:
             if x.__self__ is not None and not isinstance(x.__self__, (ModuleType, type)):
                 self.freeze(x.__self__, name)
             return x
-        if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, STEADY) and not is_python(kind)):
+        if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, CONSTANT) and not is_python(kind)):
             return x
         if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
             return x
@@ -616,7 +611,7 @@ class Proxies:
     def _freeze_object(self, x: Any, name: str) -> None:
         kind = type(x)
         if isinstance(x, (weakref.WeakSet, weakref.WeakValueDictionary)):
-            self._refuse(f"it reads {name}, a {kind.__name__}, of which not all that changes can be seen")
+            self._refuse(f"it reads {name}, a {kind.__name__}, which may change without being seen")
         if isinstance(x, enum.Enum):
             self.freeze(self.note(ATTRIBUTE, x, "_value_", f"{name}.value"), f"{name}.value")
         state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
@@ -730,9 +725,7 @@ def is_known_class(kind: type) -> bool:
 
 
 def is_opaque(kind: type) -> bool:
-    """Return True if a class has methods that are written in C or not followed, so that the names they read are
-    unknown.
-    """
+    """Return True if a class has methods written in C or not followed, whose names are unknown."""
     if is_known_class(kind):
         return True
     return any(type(part).__name__ == CYTHON for x in vars(kind).values() for part in parts_of(x))
@@ -740,18 +733,16 @@ def is_opaque(kind: type) -> bool:
 
 def parts_of(thing: Any) -> tuple[Any, ...]:
     """Return the functions in a class attribute."""
-    if isinstance(thing, FunctionType):
-        return (thing,)
-    if type(thing) in (staticmethod, classmethod):
-        return (thing.__func__,)
     if type(thing) is property:
         return thing.fget, thing.fset, thing.fdel
-    return (thing,) if type(thing).__name__ == CYTHON else ()
+    if type(thing) in (staticmethod, classmethod):
+        return (thing.__func__,)
+    return (thing,) if isinstance(thing, FunctionType) or type(thing).__name__ == CYTHON else ()
 
 
 OBJECT: Any = object
-STEADY: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath)
-SEEN: tuple[type, ...] = (*STEADY, BaseException, SimpleNamespace)  # their attributes may change, and are noted
+CONSTANT: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath)
+SEEN: tuple[type, ...] = (*CONSTANT, BaseException, SimpleNamespace)  # their attributes may change, and are noted
 CYTHON = "cython_function_or_method"
 IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
@@ -760,7 +751,7 @@ MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
     operator.methodcaller: Proxies._caller, LRU_CACHE: Proxies._cached,
     ModuleType: Proxies._module, list: Proxies._list, tuple: Proxies._tuple, set: Proxies._set,
     attrgetter: Proxies._getter,
-    frozenset: Proxies._set, np.ndarray: Proxies._array, deque: Proxies._deque, SimpleNamespace: Proxies._object,
+    frozenset: Proxies._set, np.ndarray: Proxies._array, deque: Proxies._list, SimpleNamespace: Proxies._object,
     **dict.fromkeys((dict, defaultdict, OrderedDict, Counter, MappingProxyType), Proxies._dict),
 }  # fmt: skip
 PARTS: dict[Any, Callable[[Any], Any]] = {

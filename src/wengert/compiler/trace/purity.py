@@ -181,17 +181,16 @@ class PurityCheck:
 
     def _attributes(self, x: Any, name: str, names: set[str]) -> list[tuple[Any, str]]:
         """Note some attributes of an object or a module, and return their values."""
+        named = [n for n in names if n[:2] != "__"]
         if isinstance(x, ModuleType):
             there = vars(x)
             if is_known_module(there):
                 return []
-            named = [n for n in names if n[:2] != "__"]
             self._keep(x, name, lambda x: [vars(x).get(n, MISSING) for n in named])
             return [(there[n], f"{name}.{n}") for n in named if n in there]
         if self.reads_all or self.walks_all:
             self._keep(x, name, lambda x: [getattr(x, n, None) for n in attributes_of(x)])
             return [(getattr(x, n), f"{name}.{n}") for n in attributes_of(x)]
-        named = [n for n in names if n[:2] != "__"]
         then = [own(x, n) for n in named]
         if named:
             self._saved.append((x, name, lambda x: [own(x, n) for n in named], then))
@@ -212,8 +211,7 @@ class PurityCheck:
         waiting = [(names[n], n) for n in read if n in names]
         waiting += [(sys.modules[n], n) for n in imported_by(code) if n in sys.modules]
         self.walks_all |= not COMPUTED.isdisjoint(attributes)
-        if not self.reads_all and not READS_ALL.isdisjoint(new):
-            self.reads_all = True
+        self.reads_all |= not READS_ALL.isdisjoint(new)
         if new:
             for x, name in list(self._objects):
                 waiting += self._attributes(x, name, new)
@@ -233,7 +231,7 @@ class PurityCheck:
         if now != self._numbers and repr(now) != repr(self._numbers):  # as text nan equals nan
             self.effect = "it changes the data or the gradient of a Value"
 
-    # -- while it runs ------------------------------------------------------------------------------------------------
+    # -- during the run -----------------------------------------------------------------------------------------------
 
     def run(self, call: Callable[[], Any]) -> Any:
         """Make the call and return its result; afterwards `effect` and `change` say what it did."""
@@ -267,7 +265,7 @@ class PurityCheck:
         if not _is_collecting(frame):
             of = getattr(arg, "__self__", None)
             owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
-            self.effect = f"it calls {owner}{arg.__name__}, whose effects or results are not the same each time"
+            self.effect = f"it calls {owner}{arg.__name__}, which has side effects or returns another result each time"
 
 
 class CallTrace:

@@ -86,7 +86,6 @@ class Candidate:
         self._picks: list[Pick] = picks
         self._run: _Trace | None = run
         self._backward: Program | None = None
-        self._steps: int = 0
 
     @property
     def is_lifted(self) -> bool:
@@ -124,9 +123,7 @@ class Candidate:
         return self.lifted
 
     def backward(self) -> Program:
-        """Derive the reverse sweep of the lifted program; it is empty if the result has no derivatives, as that of
-        `map`.
-        """
+        """Derive the reverse sweep of the lifted program; empty if the result has no derivatives, as that of `map`."""
         if self._backward is None:
             with _faults():
                 self._backward = Program()
@@ -134,32 +131,22 @@ class Candidate:
                 if self.kind is Value if several else self.shape == ():
                     self._backward = reverse(self.lifted.program, self.value_inputs, several, self.fixed)
                 verify(self._backward, self.lifted.program.arrays)
-            self._steps = self.forward + self._backward.size
         return self._backward
 
     @property
     def steps(self) -> int:
         """The number of steps of the program, forward and reverse."""
-        self.backward()
-        return self._steps
+        return self.forward + self.backward().size
 
     def specialization(self, kind: Callable[..., Kernel]) -> Specialization:
         program = self.lifted.program
         with _faults():
-            kernel = kind(
-                program, self.backward(), [a for a in program.of_role("input") if a.name in self.value_inputs]
-            )
+            wanted = [a for a in program.of_role("input") if a.name in self.value_inputs]
+            kernel = kind(program, self.backward(), wanted)
             places = {n: a.name for n, a in enumerate(kernel.inputs) if a.name in self.extents}
             return Specialization(
-                kernel,
-                self.lifted,
-                self.parameters,
-                self.guards,
-                self.captures,
-                self.shape,
-                self.nodes,
-                self.kind,
-                self.dtype,
+                *(kernel, self.lifted, self.parameters, self.guards, self.captures),
+                *(self.shape, self.nodes, self.kind, self.dtype),
                 leaves=all(parameter.is_leaf for parameter in self.parameters),
                 extents={n: self.extents[name] for n, name in places.items()},
                 wraps=frozenset([n for n, name in places.items() if name in self.wraps]),
@@ -215,7 +202,7 @@ def record(
     if run.parts is not None:
         parts = Parts(result) if parts is None else parts
         with _faults():
-            structure = Structure(parts, run.parts, run.passed, run.among, run.recorder.began, watch.seen)
+            structure = Structure(parts, run.parts, run.passed, run.chosen, run.recorder.began, watch.seen)
     return Candidate(run, picks, result, parts, structure)
 
 
@@ -224,7 +211,7 @@ def _stopped(problem: Exception) -> str:
     lines = [Line(at.filename, at.lineno or 0) for at in traceback.extract_tb(problem.__traceback__)]
     lines = [line for line in lines if not line.file.startswith(HERE)]
     at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # not in a library
-    why = ", as what is called there takes plain numbers alone" if at and isinstance(problem, TypeError) else ""
+    why = ", which takes plain numbers only" if at and isinstance(problem, TypeError) else ""
     return f"tracing stopped{at}{why} ({type(problem).__name__}: {problem})"
 
 
@@ -255,9 +242,9 @@ class _Trace:
             name = arguments.signature.names[len(self.inputs)]
             flat = np.asarray(array, dtype=object).reshape(-1).tolist() if leaf.shape else [array]
             self.inputs[name] = np.empty(leaf.shape, dtype=object)
-            nodes, stands_for = self.inputs[name].reshape(-1), made.reshape(-1)
+            nodes, tracers = self.inputs[name].reshape(-1), made.reshape(-1)
             for place, x in enumerate(flat):
-                nodes[place], stands_for[place] = self.input(leaf, name, x, given, fixed)
+                nodes[place], tracers[place] = self.input(leaf, name, x, given, fixed)
             if leaf.kind == "v":
                 self.value_inputs.append(name)
             return made.item() if leaf.is_scalar else presented(made)
@@ -283,14 +270,15 @@ class _Trace:
         self.extents = self.bounds()
         self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
         items = [x for _, rows in self.choices for row in rows for x in row]
-        among = {*map(id, items)}  # a chosen item becomes an operand, even as a result
-        standing = [x for name in self.value_inputs for x in self.inputs[name].reshape(-1)]
-        self.passed = {id(x): number for number, x in enumerate(standing) if id(x) not in among}
-        self.among = among
+        self.chosen = {*map(id, items)}  # a chosen item becomes an operand, even as a result
+        passed = [x for name in self.value_inputs for x in self.inputs[name].reshape(-1)]
+        self.passed = {id(x): number for number, x in enumerate(passed) if id(x) not in self.chosen}
         self.parts = None if arguments.signature.batched else take_apart(self.result)
         if not arguments.signature.batched and isinstance(self.result, Value):
             is_known = id(self.result) in self.passed or self.result._made < self.recorder.began
-            self.parts = Parts(self.result) if is_known and id(self.result) not in among else None  # returned as it is
+            self.parts = (
+                Parts(self.result) if is_known and id(self.result) not in self.chosen else None
+            )  # returned as it is
         self.shape, results = _flat_result(self.result)
         if self.parts is not None:  # a regular array, or end to end
             is_regular = self.shape is not None and len(results) == len(self.parts.leaves)
@@ -305,13 +293,13 @@ class _Trace:
         self.auxiliary_shape, auxiliary = (None, []) if aux is None else _flat_result(aux)
         self.auxiliary = [_as_value(x) for x in auxiliary]
         self.results = [_as_value(x) for x in results]
-        both = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
-        self.compared_sides = list({id(side): side for side in both}.values())
+        nodes = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
+        self.compared_sides = list({id(side): side for side in nodes}.values())
         number = {id(side): n for n, side in enumerate(self.compared_sides)}
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
         inputs = [x for a in self.inputs.values() for x in a.reshape(-1)]
-        for asked in (self.results, self.auxiliary, self.compared_sides):
-            asked[:] = [x * 1.0 if id(x) in among else x for x in asked]
+        for nodes in (self.results, self.auxiliary, self.compared_sides):
+            nodes[:] = [x * 1.0 if id(x) in self.chosen else x for x in nodes]
         self.recorder.open = False
         self.proxies.release()
         roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared_sides, *items)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Container, Sequence
-from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,10 +131,10 @@ def take_apart(result: Any) -> Parts | None:
     """Flatten a result; None if it is a single number.
 
     Raises:
-        Unrecordable: it holds something other than numbers and containers.
+        Unrecordable: it holds anything but numbers and containers.
     """
-    is_one = is_traced(result) or isinstance(result, Aux)
-    return None if is_one or not isinstance(result, (list, tuple, dict, np.ndarray)) else Parts(result)
+    is_container = isinstance(result, (list, tuple, dict, np.ndarray)) and not isinstance(result, Aux)
+    return Parts(result) if is_container and not is_traced(result) else None
 
 
 def _is_named_tuple(kind: type) -> bool:
@@ -206,9 +205,6 @@ class Structure:
                     raise Unrecordable("its result is another Value while tracing")
         _check_keys(self.tree)
         self.computed: Any = np.array([self._is_computed(n) for n in range(len(self.kinds))], np.uint8)
-        self.build: Callable[[Sequence[Any], Sequence[Any], Any], Any]
-        self.needs_leaves: bool
-        self.needs_numbers: bool
         self.build, self.needs_leaves, self.needs_numbers = _Writer(self).written()
 
     def _is_computed(self, number: int) -> bool:
@@ -224,10 +220,8 @@ class Structure:
         return f"r[{self._first[number]}]", self.kinds[number]
 
     def cotangents(self, number: int) -> list[float]:
-        """Return a number between 0.5 and 1.5 for each computed Value, different ones for each call, and 0 for other
-        leaves.
-        """
-        return [(0.5 + (number + n) * GOLDEN % 1.0) * is_one for n, is_one in enumerate(self.computed.tolist(), 1)]
+        """Return a weight between 0.5 and 1.5 for each computed Value, others at each call, and 0 for other leaves."""
+        return [(0.5 + (number + n) * GOLDEN % 1.0) * computed for n, computed in enumerate(self.computed.tolist(), 1)]
 
     def leaves_of(self, result: Any) -> list[Any] | None:
         """Return the leaves of another result; None if its structure or its kinds of numbers differ."""
@@ -241,11 +235,8 @@ class Structure:
 
     def are_others(self, leaves: Sequence[Any], values: Sequence[Any]) -> bool:
         """Return True if a leaf is not the same Value from outside, or from the arguments, as in the recorded run."""
-        own = [
-            values[self._passed[number]] if number in self._passed else self._held.get(number, x)
-            for number, x in enumerate(leaves)
-        ]
-        return not all(map(is_, leaves, own))
+        expected = {**self._held, **{number: values[n] for number, n in self._passed.items()}}
+        return any(leaves[number] is not x for number, x in expected.items())
 
 
 def _is_from_outside(x: Any, seen: Container[int]) -> bool:
@@ -285,7 +276,7 @@ class _Writer:
         self.names: dict[int, str] = {}
         self.leaf = 0
         self.place = 0
-        self.again = set(_referred_to(structure.tree))
+        self.repeated = set(_repeated_in(structure.tree))
 
     def written(self) -> tuple[Callable[..., Any], bool, bool]:
         """Return the function, and whether it reads the list of leaves, and the array."""
@@ -304,9 +295,9 @@ class _Writer:
         if isinstance(tree, NumberPart):
             read, kind = self.structure.source(self.leaf)
             self.leaf += 1
-            return read if read and kind in (Value, float) else f"{self.named(kind)}({read})" if read else self.named(
-                kind
-            ), 2
+            if not read:
+                return self.named(kind), 2
+            return (read if kind in (Value, float) else f"{self.named(kind)}({read})"), 2
         if isinstance(tree, ConstantPart):
             return (repr(tree.x) if tree.x is None else self.named(tree.x)), 0
         if isinstance(tree, Repeated):
@@ -314,7 +305,7 @@ class _Writer:
         place = self.place
         self.place += 1
         made, depth = self.array(tree, place) if tree.kind is np.ndarray else self.container(tree)
-        if place in self.again or depth > DEEP:
+        if place in self.repeated or depth > DEEP:
             self.lines.append(f"s{place} = {made}")
             made, depth = f"s{place}", 0
         return made, depth + 1
@@ -354,8 +345,8 @@ def _cells(items: list[Any], shape: tuple[int, ...]) -> Any:
     return made.reshape(shape)
 
 
-def _referred_to(tree: Any) -> list[int]:
+def _repeated_in(tree: Any) -> list[int]:
     """List the places of containers that occur more than once."""
     if isinstance(tree, Repeated):
         return [tree.place]
-    return [place for child in tree.children for place in _referred_to(child)] if isinstance(tree, Part) else []
+    return [place for child in tree.children for place in _repeated_in(child)] if isinstance(tree, Part) else []
