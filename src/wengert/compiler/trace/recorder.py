@@ -35,15 +35,15 @@ __all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Unrecordable", "is_watched",
 __all__ += ["watching"]
 
 STOP = BY_NAME["stop_gradient"]
-PATHS = 8  # the most ways through the branches of a user's rule that are written out
+PATHS = 8  # paths through the branches of a user's rule that are recorded
 
 
 class Unrecordable(Exception):  # noqa: N818  (not an error: a reason to stay with the engine)
     """The reason why a function cannot be recorded; the message names the line and what to write instead."""
 
 
-class Opaque(Exception):  # noqa: N818  (a reason to leave an operation what it is)
-    """A rule of an operation takes a number out."""
+class Opaque(Exception):  # noqa: N818  (a reason to call an operation back)
+    """A rule of an operation needs a plain number, so the operation cannot be recorded by its rules."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +108,14 @@ class Recorder:
         return self._numbers[id(x)][0]
 
     def answer(self, how: str, left: Any, right: Any) -> bool:
-        """The outcome of a comparison on which a branch depends; in a rule that is tried another way, the other."""
+        """Return the outcome of a comparison that decides a branch, or the one to try in a rule that is read."""
         if self.reading is None or self.reading[0] is None:
             return self._note(how, left, right)
         path, asked = self.reading
         for comparison, outcome in asked:
             if all(map(_is_same, comparison, (how, left, right))):
                 return outcome  # type: ignore[no-any-return]
-        if len(asked) == PATHS:  # so that a loop comes to an end, which may not in a way that no number takes
+        if len(asked) == PATHS:  # a loop may not end on a path that no number takes
             self._take_out()
         outcome = bool(HOLDS[how](number_of(left), number_of(right)))
         asked.append(((how, left, right), path[len(asked)] if len(asked) < len(path) else outcome))
@@ -128,7 +128,7 @@ class Recorder:
         return self._note(how, left, right)
 
     def _take_out(self) -> None:
-        """Leave the rule that is read, even if it catches this."""
+        """Stop reading a rule, even if it catches the exception."""
         self.reading = None
         raise Opaque
 
@@ -211,7 +211,7 @@ class _TracingHook(threading.local):
             self.recorder.refuse(why)
 
     def apply(self, op: Op, xs: Any) -> Any:
-        """An operation of the user's own, by its rules; `NotImplemented` where nothing records."""
+        """Apply a user-defined operation by its rules; `NotImplemented` if nothing records."""
         return NotImplemented if self.recorder is None else self.recorder.rules(self.recorder, op, xs)
 
 

@@ -1,10 +1,10 @@
-"""An operation of the user's own is recorded by its rules, so that every back end has it.
+"""Records a user-defined operation by its rules, so that every back end has it.
 
-Its two functions run once more on traced numbers: the value, and the partial derivatives from it. A branch of theirs is
-tried both ways, and becomes a choice, if their code can do nothing but compute. Else it is a guard, and also where the
-other side raises for the number of the recorded run. What is left is rows of the table, and one step that has the value
-and the derivative with respect to each operand. If a rule takes a number out, or calls what computes floats alone, the
-operation stays what it is, and is called back.
+Its two functions run once more on traced numbers: the value, and the partial derivatives. If their code does nothing
+but compute, both sides of a branch are tried, and it becomes a choice; otherwise it is a guard, and so is a branch
+whose other side raises for the number of the recorded run. The result consists of rows of the table, and one step with
+the value and the derivative with respect to each operand. If a rule needs a plain number, or calls a function of floats
+only, the operation is called back instead.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ EFFECTS = ("DELETE_ATTR", "DELETE_DEREF", "DELETE_GLOBAL", "DELETE_NAME", "DELET
 COMPUTING = frozenset(["abs", "all", "any", "divmod", "isinstance", "len", "pow", "round", "sorted", "sum"])
 
 
-class Way(NamedTuple):
-    """One way through the branches of a rule."""
+class RulePath(NamedTuple):
+    """A path through the branches of a rule."""
 
-    asked: list[tuple[tuple[Any, ...], bool]]  # the comparisons, and how they were answered
+    asked: list[tuple[tuple[Any, ...], bool]]  # the comparisons and their outcomes
     results: list[Any] | None  # None if it raised
 
 
 def record_rules(recorder: Recorder, op: Op, xs: tuple[Any, ...]) -> Any:
-    """What an operation comes to, of operands of which one is a Value or a traced number; `NotImplemented` where its
+    """Return the result of an operation on operands of which one is a Value or a traced number; `NotImplemented` if its
     rules cannot be recorded.
     """
     if op.arity is None or not recorder.open:
@@ -52,27 +52,27 @@ def record_rules(recorder: Recorder, op: Op, xs: tuple[Any, ...]) -> Any:
     def results() -> list[Any]:
         value, partials = [recorder.proxies.proxy(rule, op.name) for rule in (op.value, op.partials)]
         out = _float(value(*numbers))
-        slopes = partials(out, *numbers) if derives else ()
-        listed = list(slopes) if isinstance(slopes, (tuple, list)) else [slopes]
+        grads = partials(out, *numbers) if derives else ()
+        listed = list(grads) if isinstance(grads, (tuple, list)) else [grads]
         return [out, *map(_float, listed)]
 
     known = dict(recorder.guards)
     try:
-        out, *slopes = _chosen(recorder, _paths(recorder, results, functions_of(op) is not None), 0)
+        out, *grads = _chosen(recorder, _paths(recorder, results, functions_of(op) is not None), 0)
         if not derives:
             return out if is_traced(out) else Number(recorder, out, Value(out))
         pairs: list[Any] = [as_operand(out)]
-        for x, slope in zip(xs, slopes, strict=True):
-            pairs += as_operand(x), as_operand(slope if isinstance(x, Value) else 0.0)
+        for x, grad in zip(xs, grads, strict=True):
+            pairs += as_operand(x), as_operand(grad if isinstance(x, Value) else 0.0)
         row = by_rule(op)
-    except Exception:  # whatever a rule raises that is given no float
+    except Exception:  # a rule may raise anything if it gets no float
         recorder.guards, recorder.fallback_reason = known, ""
         return NotImplemented
     return next(x for x in pairs if isinstance(x, Value))._apply_op(row, pairs)
 
 
 def _number(recorder: Recorder, x: Any) -> Any:
-    """An operand as a rule gets it: a float, or a traced one, through which no gradient flows back."""
+    """Return an operand as a rule gets it: a float, or a traced one, through which no gradient flows."""
     if isinstance(x, Value):
         return Number(recorder, x._data, x, attached=True)
     return converted(x, float) if is_traced(x) else coerce.data(x)
@@ -82,9 +82,9 @@ def _float(x: Any) -> Any:
     return converted(x, float) if is_traced(x) else float(x)
 
 
-def _paths(recorder: Recorder, results: Any, tries: bool) -> list[Way]:
-    """Each way through the branches that may be tried, that of the recorded run first."""
-    found: list[Way] = []
+def _paths(recorder: Recorder, results: Any, tries: bool) -> list[RulePath]:
+    """List the paths through the branches that may be tried, that of the recorded run first."""
+    found: list[RulePath] = []
     waiting: list[Any] = [[] if tries else None]
     outer, recorder.reading = recorder.reading, None
     try:
@@ -103,7 +103,7 @@ def _paths(recorder: Recorder, results: Any, tries: bool) -> list[Way]:
                 recorder.guards = known
             if recorder.reading is None:
                 raise Opaque
-            found.append(Way(asked, made))
+            found.append(RulePath(asked, made))
             answers = [answer for _, answer in asked]
             waiting += [[*answers[:n], not answers[n]] for n in range(len(path or []), len(asked))]
             if len(found) + len(waiting) > PATHS:
@@ -113,14 +113,14 @@ def _paths(recorder: Recorder, results: Any, tries: bool) -> list[Way]:
     return found
 
 
-def _chosen(recorder: Recorder, ways: list[Way], depth: int) -> list[Any]:
-    """The results, chosen by the comparisons from one on; that of the recorded run is the first of these ways."""
-    first = ways[0]
+def _chosen(recorder: Recorder, paths: list[RulePath], depth: int) -> list[Any]:
+    """Combine the results of the paths by the comparisons from `depth` on; the recorded run took the first path."""
+    first = paths[0]
     if len(first.asked) == depth:
         assert first.results is not None
         return first.results
     comparison, answer = first.asked[depth]
-    taken, others = ([way for way in ways if (way.asked[depth][1] == answer) is same] for same in (True, False))
+    taken, others = ([path for path in paths if (path.asked[depth][1] == answer) is same] for same in (True, False))
     mine = _chosen(recorder, taken, depth + 1)
     if others[0].results is None:
         recorder.guard(*comparison)
@@ -135,17 +135,18 @@ def _chosen(recorder: Recorder, ways: list[Way], depth: int) -> list[Any]:
 
 
 def follow_rules(ran: dict[CodeType, None]) -> None:
-    """Count as run what the rules that ran call in branches that were not taken, so that it is followed there too."""
+    """Count code as run that rules call in branches that were not taken, so that it is followed there, too."""
     for op in TABLE[BUILT_IN:]:
         if getattr(op.value, "__code__", None) in ran:
             ran.update(dict.fromkeys([f.__code__ for f in functions_of(op) or ()]))
 
 
 def functions_of(op: Op) -> list[FunctionType] | None:
-    """The Python functions that the rules of an operation may call, and they; None if these can do more than compute.
+    """Return the Python functions of an operation's rules, and those that they call; None if they may do more than
+    compute.
 
-    What a branch does that was not taken is known from its code alone, so each name in it has to mean a number, a table
-    of numbers, a module, or a function that only computes.
+    A branch that was not taken is known by its code only, so each name in it must be a number, a table of numbers, a
+    module, or a function that only computes.
     """
     seen: dict[int, Any] = {}
     found: list[FunctionType] = []
@@ -171,7 +172,7 @@ def functions_of(op: Op) -> list[FunctionType] | None:
 
 
 def _named(f: FunctionType) -> list[Any] | None:
-    """What the names in the code of a function mean; None if it stores anything but its own variables."""
+    """Return the objects that a function's code names; None if it stores anything but its own variables."""
     codes, attributes = [f.__code__], set()
     named = [cell.cell_contents if _is_filled(cell) else MISSING for cell in f.__closure__ or ()]
     named += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
@@ -189,7 +190,7 @@ def _named(f: FunctionType) -> list[Any] | None:
     modules = [x for x in named if isinstance(x, ModuleType)]
     for name in attributes:
         of_modules = [vars(x)[name] for x in modules if name in vars(x)]
-        if not of_modules:  # it is of something else, which may do anything
+        if not of_modules:  # an attribute of another object may run any code
             return None
         named += of_modules
     return named
