@@ -54,7 +54,7 @@ from wengert.compiler.call import (
 from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
-from wengert.compiler.trace.tracers import Number, presented, taken
+from wengert.compiler.trace.tracers import Number, concrete, presented
 from wengert.engine import Value
 
 __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
@@ -371,7 +371,7 @@ class Proxies:
         """Return the object that a proxy or a traced number stands for."""
         if type(x) is tuple:
             return tuple(map(self._original, x))
-        return self._originals[id(x)][1] if id(x) in self._originals else taken(x)
+        return self._originals[id(x)][1] if id(x) in self._originals else concrete(x)
 
     def _module(self, x: ModuleType, name: str) -> Any:
         names = vars(x)

@@ -290,7 +290,7 @@ class CallTrace:
 
     def note(self, frame: Any, event: str, arg: Any) -> None:
         """Handle an event of Python's profiler."""
-        if self.proxies is not None and self.proxies.recorder.looking:  # an expression is evaluated again
+        if self.proxies is not None and self.proxies.recorder.evaluating:
             return
         if event == "return":
             self.returned = frame.f_back, frame.f_code, arg

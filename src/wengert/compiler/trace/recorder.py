@@ -77,7 +77,7 @@ class Recorder:
     line: Line | None = None  # the line of a guard, if no code of the user runs
     _numbers: dict[int, Any] = field(default_factory=dict)  # by the id of a node: its detached copy
     _busy: bool = False
-    looking: bool = False
+    evaluating: bool = False
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
@@ -116,7 +116,7 @@ class Recorder:
             if all(map(_is_same, comparison, (how, left, right))):
                 return outcome  # type: ignore[no-any-return]
         if len(asked) == PATHS:  # a loop may not end on a path that no number takes
-            self._take_out()
+            self._leave_rule()
         outcome = bool(HOLDS[how](number_of(left), number_of(right)))
         asked.append(((how, left, right), path[len(asked)] if len(asked) < len(path) else outcome))
         return asked[-1][1]  # type: ignore[no-any-return]
@@ -124,17 +124,17 @@ class Recorder:
     def guard(self, how: str, left: Any, right: Any) -> bool:
         """Note a comparison and return its outcome."""
         if self.reading is not None and how in ("is", "eq"):
-            self._take_out()
+            self._leave_rule()
         return self._note(how, left, right)
 
-    def _take_out(self) -> None:
+    def _leave_rule(self) -> None:
         """Stop reading a rule, even if it catches the exception."""
         self.reading = None
         raise Opaque
 
     def _note(self, how: str, left: Any, right: Any) -> bool:
         outcome = bool(HOLDS[how](number_of(left), number_of(right)))
-        if self.open and not self.looking:
+        if self.open and not self.evaluating:
             sides = as_operand(left), as_operand(right)
             key = (how, *(id(side) if isinstance(side, Value) else float(side) for side in sides))
             if key not in self.guards:
@@ -148,14 +148,14 @@ class Recorder:
 
     def indexed(self, frame: Any, number: int) -> Any:
         """Return the list in ``rows[index]``, if the frame evaluates that."""
-        if self.looking:  # evaluating the expression of another index
+        if self.evaluating:  # evaluating the expression of another index
             return [None] * (number + 1)
-        self.looking, count, returned = True, len(self.picked), self.path.returned
+        self.evaluating, count, returned = True, len(self.picked), self.path.returned
         try:
-            with _hook.told_to(None):
+            with _hook.recording_with(None):
                 items = _subscripted(frame, *returned)
         finally:
-            self.looking = False
+            self.evaluating = False
             del self.picked[count:]
         known = isinstance(items, (list, tuple)) or type(items).__name__ in ("ndarray", "TracedArray")
         return list(items) if known and -len(items) <= number < len(items) else None
@@ -168,7 +168,7 @@ class _TracingHook(threading.local):
     is_watched: bool = False  # a function is watched, before it is recorded
 
     @contextmanager
-    def told_to(self, recorder: Recorder | None) -> Iterator[None]:
+    def recording_with(self, recorder: Recorder | None) -> Iterator[None]:
         """Set the recorder for a time; None for no recorder."""
         before, self.recorder = self.recorder, recorder
         try:
@@ -245,7 +245,7 @@ def tracing(recorder: Recorder) -> Iterator[None]:
         node.set_tracing_hook(_hook)
         tell_recording(_hook.apply)
     try:
-        with _hook.told_to(recorder):
+        with _hook.recording_with(recorder):
             yield
     finally:
         with _lock:

@@ -323,7 +323,7 @@ class _Trace:
             return node, self.integers[-1]
         if leaf.kind == "b":
             made = Bool(self.recorder, number, node)
-            return node, made.taken() if self.recorder.tells_bools else made
+            return node, made.concrete() if self.recorder.tells_bools else made
         return node, Number(self.recorder, number, node)
 
     def guards_in_words(self) -> list[Guard]:
@@ -450,8 +450,8 @@ class _Trace:
                 candidates = [places[0] if len(set(places)) == 1 else chosen.get(places) for places in here]
                 if None not in candidates:
                     candidates = (candidates + candidates[-1:] * extent)[:extent]
-                    taken = tuple([column[number] for column, number in zip(columns, numbers, strict=True)])
-                    chosen[taken] = *candidates, self.place[id(first._node)]
+                    key = tuple([column[number] for column, number in zip(columns, numbers, strict=True)])
+                    chosen[key] = *candidates, self.place[id(first._node)]
         operands = np.array([np.frombuffer(run.graph.operands or b"", np.int64) for run in runs])
         starts = np.frombuffer(a.starts, np.int64)
         picks = []

@@ -120,8 +120,8 @@ def _chosen(recorder: Recorder, paths: list[RulePath], depth: int) -> list[Any]:
         assert first.results is not None
         return first.results
     comparison, answer = first.asked[depth]
-    taken, others = ([path for path in paths if (path.asked[depth][1] == answer) is same] for same in (True, False))
-    mine = _chosen(recorder, taken, depth + 1)
+    same, others = ([path for path in paths if (path.asked[depth][1] == answer) is side] for side in (True, False))
+    mine = _chosen(recorder, same, depth + 1)
     if others[0].results is None:
         recorder.guard(*comparison)
         return mine

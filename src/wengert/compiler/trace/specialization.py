@@ -129,10 +129,9 @@ class Specialization(Executable):
         for guard, sides in zip(self.guards.guards, self.guards.sides, strict=True):
             x, y = [own if n < 0 else numbers[n] for own, n in zip((guard.left, guard.right), sides, strict=True)]
             if bool(HOLDS[guard.how](x, y)) is not guard.outcome:
-                return (
-                    f"the comparison at {guard.line} came out otherwise: {in_words(guard.how, x, y, not guard.outcome)}"
-                )
-        return "a comparison came out otherwise"
+                words = in_words(guard.how, x, y, not guard.outcome)
+                return f"the comparison at {guard.line} had another outcome: {words}"
+        return "a comparison had another outcome"
 
     def counted(self, arrays: Sequence[Any], xp: Any) -> tuple[list[Any], Any]:
         """Return the inputs with indices wrapped and clipped to their bounds, and whether they were in bounds, for each

@@ -24,12 +24,12 @@ from wengert.compiler.trace.tracers import (
     TracedArray,
     choice,
     computed,
+    concrete,
     converted,
     is_traced,
     number_of,
     presented,
     recorded,
-    taken,
 )
 from wengert.engine import Value
 from wengert.errors import running
@@ -50,7 +50,7 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
         if row == "atan2":  # a zero has a sign there, that of an integer none
             xs = tuple([0 if is_traced(x) and type(x.number) is int and not x else x for x in xs])
         if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
-            return function(*map(taken, xs))
+            return function(*map(concrete, xs))
         numbers = [*map(number_of, xs)]
         made = recorded(row, BY_NAME[row](*numbers), *xs)
         finite = made.recorder.guard("within", made, FINITE)
@@ -131,7 +131,7 @@ def _float(*args: Any) -> Any:
 
 def _int(*args: Any) -> Any:
     if len(args) != 1 or not is_traced(args[0]):
-        return int(*map(taken, args))
+        return int(*map(concrete, args))
     number = args[0].number
     if isinstance(number, (bool, np.bool_, np.integer)):
         return converted(args[0], int)
@@ -146,13 +146,13 @@ def _type(*args: Any, **named: Any) -> Any:
 def _distance(p: Any, q: Any) -> Any:
     p, q = list(p), list(q)
     if not any(map(is_traced, (*p, *q))) or len(p) != len(q):
-        return math.dist([*map(taken, p)], [*map(taken, q)])
+        return math.dist([*map(concrete, p)], [*map(concrete, q)])
     return STANDINS[id(math.sqrt)](sum((a - b) * (a - b) for a, b in zip(p, q, strict=True)))
 
 
 def _copysign(x: Any, y: Any) -> Any:
     signed = is_traced(y) and y != 0.0  # a zero has a sign, too
-    sign = recorded("sign", BY_NAME["sign"](y.number), y) if signed else math.copysign(1.0, taken(y))
+    sign = recorded("sign", BY_NAME["sign"](y.number), y) if signed else math.copysign(1.0, concrete(y))
     return abs(x) * sign if is_traced(x) or signed else math.copysign(x, sign)
 
 
@@ -176,7 +176,7 @@ def _fsum(xs: Any) -> float:
 
 def _taking(real: Any) -> Callable[..., Any]:
     """Wrap a function of C, so that it gets plain numbers."""
-    return lambda *args, **named: real(*map(taken, args), **{name: taken(x) for name, x in named.items()})
+    return lambda *args, **named: real(*map(concrete, args), **{name: concrete(x) for name, x in named.items()})
 
 
 def _methods(real: Any) -> dict[str, Any]:

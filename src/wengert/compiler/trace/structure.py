@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.trace.recorder import Unrecordable
-from wengert.compiler.trace.tracers import TracedArray, is_traced, taken
+from wengert.compiler.trace.tracers import TracedArray, concrete, is_traced
 from wengert.engine import Value
 
 __all__ = ["GIVEN", "Aux", "Parts", "Structure", "kind_of", "take_apart"]
@@ -85,9 +85,9 @@ class Parts:
         self.dtypes: dict[int, Any] = {}
         self._places: dict[int, int] = {}
         self._open: set[int] = set()
-        self.tree: Any = self._taken(result)
+        self.tree: Any = self._flattened(result)
 
-    def _taken(self, x: Any) -> Any:
+    def _flattened(self, x: Any) -> Any:
         if isinstance(x, Value) or is_traced(x) or type(x) in GIVEN:
             self.leaves.append(x)
             return NUMBER
@@ -117,12 +117,12 @@ class Parts:
             self.dtypes[place], keys = x.dtype, x.shape
             items = x.view(np.ndarray).reshape(-1).tolist()
         elif kind is dict:
-            keys, items = tuple([taken(key) for key in x]), x.values()
+            keys, items = tuple([concrete(key) for key in x]), x.values()
         if all(of in GIVEN or issubclass(of, Value) for of in {*map(type, items)}):  # nearly always
             self.leaves += items
             return Part(kind, keys, (NUMBER,) * len(items))
         self._open.add(id(x))
-        children = tuple([self._taken(item) for item in items])
+        children = tuple([self._flattened(item) for item in items])
         self._open.discard(id(x))
         return Part(kind, keys, children)
 

@@ -23,7 +23,7 @@ from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce
 
 __all__ = ["EXACT", "FINITE", "HOLDS", "Bool", "Integer", "Number", "TracedArray", "as_operand", "choice", "compared"]
-__all__ += ["computed", "converted", "is_traced", "number_of", "presented", "recorded", "taken", "values_in"]
+__all__ += ["computed", "concrete", "converted", "is_traced", "number_of", "presented", "recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
@@ -96,7 +96,7 @@ class Number:
             return self.number
         return self.recorder.detached(self._node) if self._attached else self._node
 
-    def taken(self) -> Any:
+    def concrete(self) -> Any:
         """Return the number itself; a guard makes the recording valid for that number only."""
         self.recorder.guard("eq" if isinstance(self.number, (int, np.integer)) else "is", self, float(self.number))
         return self.number
@@ -110,7 +110,7 @@ class Number:
     def __truediv__(self, other: Any) -> Any: return _computed("div", self, other)
     def __rtruediv__(self, other: Any) -> Any: return _computed("div", other, self)
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return _computed("pow", self, other) if modulus is None else pow(self.taken(), taken(other), taken(modulus))
+        return _computed("pow", self, other) if modulus is None else pow(*map(concrete, (self, other, modulus)))
     def __rpow__(self, other: Any) -> Any: return _computed("pow", other, self)
     def __mod__(self, other: Any) -> Any: return _computed("remainder", self, other)
     def __rmod__(self, other: Any) -> Any: return _computed("remainder", other, self)
@@ -130,36 +130,36 @@ class Number:
     def __bool__(self) -> bool: return self.recorder.answer("ne", self, 0.0)  # type: ignore[no-any-return]
     def __copy__(self) -> Any: return self
     def __deepcopy__(self, memo: Any) -> Any: return self
-    def __hash__(self) -> int: return hash(self.taken())
-    def __float__(self) -> float: return float(self.taken())
-    def __complex__(self) -> complex: return complex(self.taken())
-    def __str__(self) -> str: return str(self.taken())
-    def __repr__(self) -> str: return repr(self.taken())
-    def __format__(self, spec: str) -> str: return format(self.taken(), spec)
-    def __reduce_ex__(self, protocol: Any) -> Any: return self.taken().__reduce_ex__(protocol)
+    def __hash__(self) -> int: return hash(self.concrete())
+    def __float__(self) -> float: return float(self.concrete())
+    def __complex__(self) -> complex: return complex(self.concrete())
+    def __str__(self) -> str: return str(self.concrete())
+    def __repr__(self) -> str: return repr(self.concrete())
+    def __format__(self, spec: str) -> str: return format(self.concrete(), spec)
+    def __reduce_ex__(self, protocol: Any) -> Any: return self.concrete().__reduce_ex__(protocol)
     def __dir__(self) -> Any: return dir(self.number)
     def __floor__(self) -> Any: return _whole("floor", self)
     def __ceil__(self) -> Any: return -_whole("floor", -self)
     def __trunc__(self) -> Any: return self.__floor__() if self >= 0.0 else self.__ceil__()
-    def __int__(self) -> Any: return math.trunc(self.taken())
-    def __index__(self) -> Any: return operator.index(self.taken())
-    def __and__(self, other: Any) -> Any: return self.taken() & taken(other)
-    def __rand__(self, other: Any) -> Any: return taken(other) & self.taken()
-    def __or__(self, other: Any) -> Any: return self.taken() | taken(other)
-    def __ror__(self, other: Any) -> Any: return taken(other) | self.taken()
-    def __xor__(self, other: Any) -> Any: return self.taken() ^ taken(other)
-    def __rxor__(self, other: Any) -> Any: return taken(other) ^ self.taken()
-    def __lshift__(self, other: Any) -> Any: return self * (type(self.number)(1) << taken(other))
-    def __rlshift__(self, other: Any) -> Any: return taken(other) << self.taken()
-    def __rshift__(self, other: Any) -> Any: return self // (type(self.number)(1) << taken(other))
-    def __rrshift__(self, other: Any) -> Any: return taken(other) >> self.taken()
-    def __invert__(self) -> Any: return ~self.taken()
+    def __int__(self) -> Any: return math.trunc(self.concrete())
+    def __index__(self) -> Any: return operator.index(self.concrete())
+    def __and__(self, other: Any) -> Any: return self.concrete() & concrete(other)
+    def __rand__(self, other: Any) -> Any: return concrete(other) & self.concrete()
+    def __or__(self, other: Any) -> Any: return self.concrete() | concrete(other)
+    def __ror__(self, other: Any) -> Any: return concrete(other) | self.concrete()
+    def __xor__(self, other: Any) -> Any: return self.concrete() ^ concrete(other)
+    def __rxor__(self, other: Any) -> Any: return concrete(other) ^ self.concrete()
+    def __lshift__(self, other: Any) -> Any: return self * (type(self.number)(1) << concrete(other))
+    def __rlshift__(self, other: Any) -> Any: return concrete(other) << self.concrete()
+    def __rshift__(self, other: Any) -> Any: return self // (type(self.number)(1) << concrete(other))
+    def __rrshift__(self, other: Any) -> Any: return concrete(other) >> self.concrete()
+    def __invert__(self) -> Any: return ~self.concrete()
     # fmt: on
 
     def __round__(self, digits: Any = None) -> Any:
         if digits is None and isinstance(self.number, (float, int)):
             return _whole("round", self)
-        return round(self.taken(), taken(digits))
+        return round(self.concrete(), concrete(digits))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__array"):  # NumPy would convert it to a constant
@@ -180,8 +180,8 @@ class Number:
         if name == "is_integer":
             finite = self.recorder.guard("within", self, FINITE)
             return finite and self == recorded("floor", BY_NAME["floor"](self.number), self)
-        found = getattr(self.taken(), name)
-        return found(*map(taken, args), **named) if callable(found) else found
+        found = getattr(self.concrete(), name)
+        return found(*map(concrete, args), **named) if callable(found) else found
 
     def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
         return _by_element(ufunc, method, xs, options)
@@ -189,7 +189,7 @@ class Number:
     def _apply_op(self, op: Op, xs: Any) -> Any:
         """Apply a function of the table: the result is a Value if an operand is one."""
         if op.series is not None:  # an order before the operand is part of the program
-            xs = (*map(taken, xs[:-1]), xs[-1])
+            xs = (*map(concrete, xs[:-1]), xs[-1])
         if any(isinstance(x, Value) for x in xs):
             return op(*map(as_operand, xs))
         return recorded(op.name, op(*map(number_of, xs)), *xs)
@@ -235,14 +235,14 @@ class Integer(Number):
         forms = {*map(form_of, items)}  # items must have one structure
         inside = -len(items) <= number < len(items) and (not self.steps or 0 <= self.base.number < count)
         if self.fixed or not inside or len(forms) != 1 or None in forms:
-            return operator.index(self.taken())
+            return operator.index(self.concrete())
         reached = [items[n + self.steps] for n in range(count)] if self.steps else list(items)
         self.recorder.note_choice(self.base, reached)
         return number
 
     def __index__(self) -> int:
         items = None if self.fixed else self.recorder.indexed(sys._getframe(1), int(self.number))
-        return operator.index(self.taken()) if items is None else self.chosen(items)  # range(n), a slice
+        return operator.index(self.concrete()) if items is None else self.chosen(items)  # range(n), a slice
 
 
 class Bool(Number):
@@ -262,7 +262,7 @@ class Bool(Number):
             self._node = CONDITIONS[how](as_operand(left), as_operand(right))
         return super().operand()
 
-    def taken(self) -> Any:
+    def concrete(self) -> Any:
         """Return the bool itself; a guard makes the recording valid for that bool only."""
         return type(self.number)(bool(self))
 
@@ -270,8 +270,8 @@ class Bool(Number):
         return self.recorder.answer(*(self.asked or ("ne", self, 0.0)))  # type: ignore[no-any-return]
 
     # fmt: off
-    def __int__(self) -> Any: return int(self.taken())
-    def __pos__(self) -> Any: return self + 0 if type(self.number) is bool else +self.taken()
+    def __int__(self) -> Any: return int(self.concrete())
+    def __pos__(self) -> Any: return self + 0 if type(self.number) is bool else +self.concrete()
     def __invert__(self) -> Any: return -1 - self if type(self.number) is bool else _inverted(self)
     def __and__(self, other: Any) -> Any: return _logic("and", self, other)
     def __or__(self, other: Any) -> Any: return _logic("or", self, other)
@@ -319,9 +319,9 @@ def number_of(x: Any) -> Any:
     return x if coerce.is_number(x) else NotImplemented
 
 
-def taken(x: Any) -> Any:
+def concrete(x: Any) -> Any:
     """Return a tracer's number, for which alone the recording is then valid; other objects as they are."""
-    return x.taken() if is_traced(x) else x
+    return x.concrete() if is_traced(x) else x
 
 
 def recorded(name: str, result: Any, *xs: Any) -> Any:
@@ -362,7 +362,7 @@ def computed(function: Any, *xs: Any) -> Any:
         return function(*map(number_of, xs))
     except Exception:
         for x in xs:
-            taken(x)
+            concrete(x)
         raise
 
 
@@ -381,21 +381,21 @@ def _computed(name: str, *xs: Any) -> Any:
         return _doubted(made, xs) if recorder.doubts else made
     if any(x is NotImplemented for x in numbers):
         known = any(isinstance(x, (complex, str, bytes)) for x in xs)
-        return PYTHON[name](*map(taken, xs)) if known else NotImplemented
+        return PYTHON[name](*map(concrete, xs)) if known else NotImplemented
     recorder = _recorder_of(xs)
     by_numpy = any(isinstance(x, np.generic) for x in numbers)
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
     if divides and not recorder.guard("ne", xs[1], 0.0):  # Python raises, NumPy does not
-        return PYTHON[name](*(map(taken, xs) if by_numpy else numbers))
+        return PYTHON[name](*(map(concrete, xs) if by_numpy else numbers))
     result = computed(PYTHON[name], *xs)
     if type(result) is np.bool_ and name == "add":
         recorder.refuse("adds bools of NumPy, where they may count or not: write a | b, or int(a) + int(b)")
     if type(result) is np.bool_ and name == "mul":
         return _logic("and", *xs)
     if isinstance(result, complex) or (type(result) is not np.bool_ and getattr(result, "itemsize", 8) < 8):
-        return PYTHON[name](*map(taken, xs))
+        return PYTHON[name](*map(concrete, xs))
     if isinstance(result, (int, np.integer)) and any(abs(x) > EXACT for x in numbers):
-        return PYTHON[name](*map(taken, xs))  # one of them is not exact as a float
+        return PYTHON[name](*map(concrete, xs))  # one of them is not exact as a float
     if name == "floordiv":
         x, y = map(as_operand, xs)
         made = Number(recorder, result, BY_NAME["round"]((x - BY_NAME["remainder"](x, y)) / y))
@@ -405,7 +405,7 @@ def _computed(name: str, *xs: Any) -> Any:
         if recorder.open:
             made.most = _most(name, *xs)
         if not made.most <= EXACT and not recorder.guard("within", made, EXACT):
-            return PYTHON[name](*map(taken, xs))
+            return PYTHON[name](*map(concrete, xs))
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
@@ -449,7 +449,7 @@ def _logic(name: str, x: Any, y: Any) -> Any:
         return NotImplemented
     numbers = number_of(x), number_of(y)
     if not all(map(_is_bool, numbers)):
-        return BITS[name](taken(x), taken(y))
+        return BITS[name](concrete(x), concrete(y))
     recorder, result = _recorder_of((x, y)), BITS[name](*numbers)
     return Bool(recorder, result, BOOLEAN[name](as_operand(x), as_operand(y))) if recorder.open else result
 
@@ -469,7 +469,7 @@ def _whole(name: str, x: Any) -> Any:
         return int(BY_NAME[name](x))
     made = recorded(name, computed(lambda number: int(BY_NAME[name](float(number))), x), x)
     if not x.recorder.guard("within", made, EXACT):
-        taken(x)
+        concrete(x)
     return made
 
 
@@ -664,8 +664,8 @@ def _as_numbers(x: Any) -> Any:
     if type(x) is TracedArray and x.kind is None:  # of Values
         return x.view(np.ndarray)
     if type(x) is TracedArray:
-        return np.array([taken(item) for item in x.ravel().tolist()], x.kind).reshape(x.shape)
-    return [_as_numbers(item) for item in x] if type(x) in (list, tuple) else taken(x)
+        return np.array([concrete(item) for item in x.ravel().tolist()], x.kind).reshape(x.shape)
+    return [_as_numbers(item) for item in x] if type(x) in (list, tuple) else concrete(x)
 
 
 def _as_objects(x: Any) -> Any:
