@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 import math
 import random
 import re
@@ -23,6 +24,7 @@ from wengert import Value, draw, draw_dot, nn, tree
 from wengert.errors import ArgumentError, MissingExtraError, OperandError
 from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
+from wengert.view.graph.formats.svg import DARK, LIGHT
 from wengert.view.graph.layout import layout
 from wengert.view.graph.read import steepest
 
@@ -360,6 +362,25 @@ def test_the_tree_of_the_neuron() -> None:
         "└─ n = +  data 0.8814  grad 0.5",
         "   ├─ +  data -6  grad 0.5",
     ]
+
+
+def test_a_tree_calls_values_by_their_place_in_the_model() -> None:
+    model = nn.MLP(2, [2, 1], rng=random.Random(0))
+    lines = tree(sum((model(x) - y) ** 2 for x, y in (([1.0, 2.0], 1.0), ([3.0, 4.0], 2.0)))).splitlines()
+    written = [line.strip("│├└─ ").partition("  data")[0] for line in lines]
+    assert "example 1: layers.1.neurons.0 = dot" in written
+    assert "example 1: layers.0.neurons.0 = ReLU" in written
+    assert "example 1: layers.0.neurons.0 (sum) = dot" in written
+    assert "example 1 (-)" in written, "its operation is part of its name"
+    assert any(line.endswith("layers.0.neurons.1.w.0") for line in written)
+
+
+def test_the_path_and_the_weights_have_different_colours() -> None:
+    for colours in (LIGHT, DARK):
+        assert len({colours["hot"], colours["plus"], colours["minus"]}) == 3
+        hot, minus = (colorsys.rgb_to_hls(*bytes.fromhex(colours[name][1:]))[0] for name in ("hot", "minus"))
+        apart = abs(hot - minus)
+        assert min(apart, 1 - apart) > 1 / 6, "another hue, not another orange"
 
 
 def test_a_deep_tree_goes_on_at_the_margin() -> None:

@@ -20,7 +20,7 @@ from wengert.ops import TABLE, by_hand
 from wengert.view.scopes import Scope, assigned, levels
 
 __all__ = ["TITLE", "clean", "derivative", "ending", "fill", "formula", "formulas", "is_compound", "names", "number"]
-__all__ += ["parameters", "scopes", "second", "spelled", "template", "written"]
+__all__ += ["parameters", "placed", "scopes", "second", "spelled", "template", "written"]
 
 LONGEST, NAME = 24, 36  # the longest label and the longest name from a model that are shown, in characters
 TITLE = 10_000  # the longest label in a tooltip
@@ -252,9 +252,9 @@ def parameters(graph: Graph) -> dict[int, str]:
     return {place: ending(name if several else name.partition(" ")[2]) for place, name in unlabelled.items()}
 
 
-def _plain(graph: Graph) -> tuple[list[str], dict[int, bool]]:
-    """Return the name of each node without expressions, and the nodes named after their place in a model, each with
-    False if a short expression may replace the name.
+def placed(graph: Graph) -> tuple[dict[int, str], dict[int, bool]]:
+    """Return the names of the nodes without a label that are named after their place in a model, and for each of them
+    False if a short expression may replace the name. Graphs of more than 20,000 nodes have names of parameters only.
     """
     known = parameters(graph)
     given = dict.fromkeys(known, True)
@@ -262,6 +262,12 @@ def _plain(graph: Graph) -> tuple[list[str], dict[int, bool]]:
         for place, (name, is_last) in _placed(graph, scopes(graph)).items():
             if not graph.values[place].label:
                 known[place], given[place] = name, is_last
+    return known, given
+
+
+def _plain(graph: Graph) -> tuple[list[str], dict[int, bool]]:
+    """Return the name of each node without expressions, and what `placed` returns second."""
+    known, given = placed(graph)
     return [clean(x.label) if x.label else known.get(place, f"v{place}") for place, x in enumerate(graph.values)], given
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 from wengert.view.graph.read import NOT_COMPUTED, alone, computed, constants, edges, graph_of, stopping
-from wengert.view.naming import clean, number, parameters
+from wengert.view.naming import clean, number, placed
 
 __all__ = ["Tree", "tree"]
 
@@ -29,9 +29,9 @@ class Tree(str):
 def tree(root: Any, *, limit: int | None = 40) -> Tree:
     """Write the graph of a Value as a text tree: each value with its operation, and its operands below it.
 
-    A parameter without a label has its name in the model. A value that is used several times is written once, with a
-    number, and then referred to by this number, so that there is one line for each value and each repeated use.
-    Gradients are shown if a backward pass has computed them.
+    A value without a label is called by its place in a model, if it has one, as in `draw` and `steps`. A value that is
+    used several times is written once, with a number, and then referred to by this number, so that there is one line
+    for each value and each repeated use. Gradients are shown if a backward pass has computed them.
 
     Args:
         root: the result.
@@ -65,7 +65,7 @@ class _Lines:
         self.graph = graph
         self.stops = stops
         self.known = computed(graph, [value.grad for value in graph.values])
-        self.parameters = parameters(graph)
+        self.placed = placed(graph)[0]
         self.numbers: dict[int, int] = {}  # the numbers of values that are referred to
         self.shared = {operand for operand, uses in Counter(graph.operands).items() if uses > 1}
 
@@ -115,9 +115,10 @@ class _Lines:
         return f"{mark}{self.name(place)}  data {number(value.data)}  grad {grad}{stops}"
 
     def name(self, place: int) -> str:
-        """Write a value's label, or its name in a model, and its operation."""
+        """Write a value's label, or its name in a model, and its operation, if that is not part of the name."""
         value = self.graph.values[place]
-        parts = [part for part in (self.parameters.get(place, clean(value.label)), clean(value._op)) if part]
+        name, op = self.placed.get(place, clean(value.label)), clean(value._op)
+        parts = [part for part in (name, "" if name.endswith(f" ({op})") else op) if part]
         return " = ".join(parts) or ("by hand" if self.graph.codes[place] else "leaf")
 
     def number(self, place: int) -> int:

@@ -29,7 +29,7 @@ NOTE = 200  # the longest note, in characters
 THIN, THICK = 0.8, 3.2  # the widths of the edges of the smallest and of the largest weight, in pixels
 NEAR, APART = 34.0, 76.0  # between two columns; and where the edges between them are weights, to be told apart
 
-COLOURS = {  # light, dark
+COLOURS = {  # light, dark; gradients are purple, since of numbers blue is positive and orange negative
     "paper": ("#ffffff", "#12161b"),
     "ink": ("#1b2530", "#e7ebf0"),
     "muted": ("#5a6673", "#93a0ad"),
@@ -39,8 +39,8 @@ COLOURS = {  # light, dark
     "leafline": ("#8fb2dd", "#3f6796"),
     "pill": ("#eef1f4", "#2a323c"),
     "edge": ("#94a1ae", "#66737f"),
-    "hot": ("#d4570a", "#ff8a3d"),
-    "grad": ("#b04708", "#ffab73"),
+    "hot": ("#a43ab8", "#dd8af0"),
+    "grad": ("#8c2f9e", "#e39af2"),
     "fold": ("#f4f1fb", "#241f36"),
     "foldline": ("#9c8cc8", "#7767a8"),
     "broken": ("#b8122e", "#ff7088"),
