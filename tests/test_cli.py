@@ -36,6 +36,16 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 # -- what it does -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("command", [[], ["demo"], ["draw"], ["info"], ["cache"]])
+def test_help_fits_a_terminal_of_80_columns(command: list[str]) -> None:
+    done = subprocess.run(
+        [*COMMAND, *command, "--help"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "80"}, check=True
+    )
+    assert done.stdout.startswith("usage: wengert")
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+
+
 @pytest.mark.slow
 @pytest.mark.plot
 def test_the_main_job(tmp_path: Path) -> None:

@@ -82,7 +82,8 @@ def test_pictures(screen: Screen) -> None:
     assert len(terminal.curve(list(range(1000)), most=30)) == 30
     ink = [1.0] * 32 + [0.0] * 32
     drawn = terminal.blocks([ink, ink], [1, 7], [1, 2]).splitlines()
-    assert drawn[:4] == ["█" * 8 + "  " + "█" * 8] * 2 + ["", ""]
+    assert drawn[:2] == ["\x1b[32m" + "█" * 8 + "\x1b[0m  \x1b[31m" + "█" * 8 + "\x1b[0m"] * 2
+    assert [ESCAPE.sub("", line).strip() for line in drawn[2:4]] == ["", ""]
     assert drawn[4] == "\x1b[32m1       \x1b[0m  \x1b[31m2, not 7\x1b[0m"
     letters = text.regions(lambda points: [int(x > 0) for x, _ in points], [[-1.0, 0.0], [1.0, 0.0]], [0, 1], width=8)
     plane = terminal.plane(letters)

@@ -43,12 +43,12 @@ EXTRAS = {
 }  # extra -> the library that it installs
 EXAMPLES = """\
 examples:
-  wengert demo                                    learn to read 1,797 handwritten digits
-  wengert demo spiral --epochs 50                 a smaller one, for half as long
-  wengert draw "tanh(x1*w1 + b)" x1=2 w1=-3 b=7   a formula, its numbers and gradients
-  wengert draw "x**2 + 3*x" x=2 --steps           every step of its backward pass
-  wengert check engine.py                         what is right and wrong in your own engine
-  wengert COMMAND --help                          the options of a command
+  wengert demo                           learn to read 1,797 handwritten digits
+  wengert demo spiral --epochs 50        a smaller data set, for half as long
+  wengert draw "tanh(x*w)" x=2 w=-3      a formula, its numbers and gradients
+  wengert draw "x**2 + 3*x" x=2 --steps  every step of its backward pass
+  wengert check engine.py                what is right and wrong in your engine
+  wengert COMMAND --help                 the options of a command
 
 The documentation begins in docs/index.md of the repository."""
 ELSEWHERE = {"check": NEEDS_COURSE, "course": NEEDS_COURSE}  # command of another distribution -> how to install it

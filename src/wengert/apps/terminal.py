@@ -98,15 +98,16 @@ def curve(numbers: Sequence[float], most: int = 40) -> str:
 def blocks(images: Sequence[Sequence[float]], labels: Sequence[int], predictions: Sequence[int]) -> str:
     """Draw as many digits of 8 x 8 pixels as fit side by side, with their predictions, and labels that differ."""
     fits = max((width() or 80) // (DIGIT + 2), 1)
-    rows = []
-    for y in range(0, DIGIT, 2):
-        pairs = [[(image[DIGIT * y + x], image[DIGIT * (y + 1) + x]) for x in range(DIGIT)] for image in images[:fits]]
-        rows.append("  ".join("".join(HALVES[a > INK, b > INK] for a, b in pair) for pair in pairs))
-    told = []
-    for label, prediction in zip(labels[:fits], predictions, strict=False):
-        text = f"{prediction}" if label == prediction else f"{prediction}, not {label}"
-        told.append(paint(f"{text:<{DIGIT}}", "right" if label == prediction else "wrong"))
-    return "\n".join([*(row.rstrip() for row in rows), "  ".join(told).rstrip()])
+    columns = []
+    for image, label, prediction in zip(images[:fits], labels, predictions, strict=False):
+        told = f"{prediction}" if label == prediction else f"{prediction}, not {label}"
+        lit = [pixel > INK for pixel in image]
+        rows = [
+            zip(lit[y : y + DIGIT], lit[y + DIGIT : y + 2 * DIGIT], strict=True) for y in range(0, len(lit), 2 * DIGIT)
+        ]
+        lines = [*("".join(HALVES[pair] for pair in row) for row in rows), f"{told:<{DIGIT}}"]
+        columns.append([paint(line, "right" if label == prediction else "wrong") for line in lines])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
 def plane(letters: str) -> str:
