@@ -233,7 +233,7 @@ optimizer = RMSprop([x], lr=0.1, alpha=0.75)
 (x * x).backward()
 optimizer.step()
 assert abs(x.data - (1.0 - 0.1 * 2.0 / (1.0 + 1e-8))) < 1e-15, x
-assert repr(optimizer) == "RMSprop(1 parameters, lr=0.1, alpha=0.75, eps=1e-08)", optimizer
+assert repr(optimizer) == "RMSprop(1 parameter, lr=0.1, alpha=0.75, eps=1e-08)", optimizer
 assert optimizer.state_dict() == {"algorithm": "RMSprop", "steps": 1, "square": [1.0]}
 optimizer.freeze(x)
 optimizer.step()

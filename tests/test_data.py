@@ -119,7 +119,7 @@ def test_each_part_of_a_split_has_an_example(share: float) -> None:
         (lambda: data.spiral(0), ArgumentError, "n is 0"),
         (lambda: data.spiral(10, classes=0), ArgumentError, "classes is 0"),
         (lambda: data.spiral(10, noise=math.inf), ArgumentError, "noise is inf"),
-        (lambda: data.train_test_split([1, 2], [1]), LengthError, "2 examples but 1 targets"),
+        (lambda: data.train_test_split([1, 2], [1]), LengthError, "X has the length 2 and Y the length 1"),
         (lambda: data.train_test_split([], []), DataError, "too few examples to split: 0"),
         (lambda: data.train_test_split([1, 2], [1, 2], test=1.0), ArgumentError, r"test is 1\.0"),
     ],

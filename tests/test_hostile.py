@@ -357,7 +357,7 @@ def test_a_rate_and_settings_that_act(kind: type[Optimizer]) -> None:
         return 0.1
 
     optimizer = kind([Value(1.0)], rate)
-    with pytest.raises(ArgumentError, match="is for 1 parameters, but there are 10001"):
+    with pytest.raises(ArgumentError, match="is for 1 parameter, not 10001"):
         optimizer.step()
     del optimizer._active[1:]
     optimizer.lr = 0.1

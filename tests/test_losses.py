@@ -185,9 +185,9 @@ def test_certainty_costs_at_most_100(probability: float, target: float) -> None:
         (
             lambda: losses.cross_entropy([Value(1.0)] * 10, 10),
             DataError,
-            "class 10 of 10 outputs: the classes are 0 to 9",
+            "there is no class 10: the classes are 0 to 9",
         ),
-        (lambda: losses.cross_entropy([Value(1.0)] * 10, -1), DataError, "class -1 of 10 outputs"),
+        (lambda: losses.cross_entropy([Value(1.0)] * 10, -1), DataError, "there is no class -1"),
         (lambda: losses.cross_entropy([Value(1.0)] * 10, 1.0), DataError, "a class, an int, got 1.0"),
         (lambda: losses.cross_entropy([Value(1.0)], 0), LengthError, "one per class, got a list of 1"),
         (lambda: losses.cross_entropy(Value(1.0), 0), LengthError, "one per class, got one number"),

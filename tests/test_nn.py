@@ -302,6 +302,8 @@ def test_an_error_of_the_activation_is_its_own() -> None:
         (lambda: MLP(2, [3, 0]), "nout is 0"),
         (lambda: Neuron(2, activation="rleu"), "activation is 'rleu'; expected 'linear', a function"),
         (lambda: Neuron(2, activation="atan2"), "activation is 'atan2'"),
+        (lambda: Neuron(2, activation="rleu"), "did you mean relu?"),
+        (lambda: Neuron(2, activation="tnah"), "did you mean tanh?"),
         (lambda: Neuron(2, activation="sum"), "activation is 'sum'"),
         (lambda: Neuron(2, bias="one"), "bias is 'one'; expected 'zero' or 'uniform'"),
         (lambda: Neuron(2, weights="small"), "weights is 'small'; expected 'uniform' or 'scaled'"),

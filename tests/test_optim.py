@@ -249,7 +249,7 @@ def test_copies_go_on_alike(twin_of: Callable[[Optimizer], Optimizer]) -> None:
         (SGD(values(), 0.1).state_dict(), "not a state of Adam"),
         (AdamW(values(), 0.1).state_dict(), "not a state of Adam"),
         ({}, "not a state of Adam: expected .*'age'.*, got \\[\\]"),
-        (Adam([Value(1.0)], 0.1).state_dict(), "age is for 1 parameters, but there are 4"),
+        (Adam([Value(1.0)], 0.1).state_dict(), "age is for 1 parameter, not 4"),
     ],
 )
 def test_a_state_that_does_not_fit_changes_nothing(state: dict[str, Any], message: str) -> None:
@@ -274,7 +274,7 @@ def test_an_optimizer_of_ones_own() -> None:
 
     optimizer = SignDescent([Value(1.0)], 0.25)
     assert run(optimizer, [[7.0], [-7.0]]) == [[0.75], [1.0]]
-    assert repr(optimizer) == "SignDescent(1 parameters, lr=0.25, steps=2)"
+    assert repr(optimizer) == "SignDescent(1 parameter, lr=0.25, steps=2)"
     with pytest.raises(NotImplementedError, match="Optimizer defines neither _rule nor _update"):
         Optimizer([Value(1.0)], 0.1).step()
 

@@ -179,7 +179,7 @@ def test_an_interrupt_inside_a_pass_over_a_large_graph() -> None:
 def test_an_optimizer_whose_lists_were_tampered_with() -> None:
     optimizer = SGD([Value(1.0)], lr=0.1, momentum=0.5)
     optimizer._active += [Value(1.0) for _ in range(100_000)]
-    with pytest.raises(ArgumentError, match="velocity is for 1 parameters, but there are 100001"):
+    with pytest.raises(ArgumentError, match="velocity is for 1 parameter, not 100001"):
         optimizer.step()
     a, b = Value(1.0), Value(1.0)
     (a * b).backward()

@@ -159,7 +159,7 @@ def train_test_split(
     ([1, 5, 4], [3, 2], ['a', 'e', 'd'], ['c', 'b'])
     """
     if len(X) != len(Y):
-        raise LengthError(f"there are {len(X)} examples but {len(Y)} targets; expected as many of each")
+        raise LengthError(f"X has the length {len(X)} and Y the length {len(Y)}; expected as many of each")
     if len(X) < 2:
         raise DataError(f"there are too few examples to split: {len(X)}; expected at least 2")
     if not 0.0 < test < 1.0:

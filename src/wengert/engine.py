@@ -202,7 +202,7 @@ def _apply(op: Op, arguments: Nodes) -> Any:
     partials = op.partials(data, *xs)
     slopes = tuple(partials) if isinstance(partials, (tuple, list)) else (partials,)
     if len(slopes) != len(xs):
-        raise OperationError(f"{op.name}: expected {len(xs)} partial derivatives, one an operand, not {partials!r:.60}")
+        raise OperationError(f"{op.name}: expected a partial derivative for each operand, not {partials!r:.60}")
     if arity == 1:
         return _unary(code, data, arguments[0], float(slopes[0]))
     if arity == 2:
@@ -222,10 +222,10 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
     """
     n = len(ws)
     if len(xs) != n:
-        raise LengthError(f"dot of {n} weights with {len(xs)} inputs: expected two sequences of one length")
+        raise LengthError(f"dot: len(ws) is {n} and len(xs) is {len(xs)}; expected two sequences of one length")
     arguments = settle([*ws, *xs, bias])
     if len(arguments) != 2 * n + 1:
-        raise LengthError(f"dot of {n} weights: iterating a sequence gave another number of items than its len()")
+        raise LengthError(f"dot: iterating a sequence of len() {n} gave another number of items")
     node: Many = _many(DOT, arguments)
     partials, z = node._partials, _number(arguments[2 * n])
     for i in range(n):

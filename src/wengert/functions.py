@@ -101,7 +101,7 @@ def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
             raise OperandError(f"matmul: expected lists of rows, but found {named(row)} in place of a list")
     for row in a:
         if len(row) != len(b):
-            raise LengthError(f"matmul: a has a row of {len(row)} numbers and b has {len(b)} rows: they must be equal")
+            raise LengthError(f"matmul: a row of a has the length {len(row)}, and b has {len(b)}: they must be equal")
     if not any(map(_is_list, b)):
         return [table.dot(*row, *b, 0.0) for row in a]
     if not all(map(_is_list, b)):

@@ -169,7 +169,7 @@ def cross_entropy(prediction: Sequence[Value], target: int) -> Value:
         except TypeError:
             raise DataError(f"a target of cross-entropy has to be a class, an int, got {target!r}") from None
         if not 0 <= target < len(prediction):
-            raise DataError(f"class {target} of {len(prediction)} outputs: the classes are 0 to {len(prediction) - 1}")
+            raise DataError(f"there is no class {target}: the classes are 0 to {len(prediction) - 1}")
     chosen: Value = pick(prediction, target)
     return logsumexp([z - chosen for z in prediction])
 

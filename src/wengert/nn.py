@@ -27,8 +27,8 @@ from weakref import WeakValueDictionary
 from wengert import parameters
 from wengert.derivatives import KeyPath, keys_of, tree_flatten
 from wengert.engine import Value, dot
-from wengert.errors import ArgumentError, LengthError, OperandError, WengertError
-from wengert.ops import BY_NAME
+from wengert.errors import ArgumentError, LengthError, OperandError, WengertError, counted, did_you_mean
+from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
 
@@ -441,13 +441,15 @@ def _activation(activation: Activation) -> tuple[Callable[[Value], Value] | None
     row = BY_NAME.get(activation) if isinstance(activation, str) else None
     if row is None or row.arity is None or row.arity - len(row.defaults) != 1:
         known = "'linear', a function, or an operation of one argument such as 'relu', 'tanh', 'sigmoid'"
-        raise ArgumentError(f"activation is {activation!r}; expected {known}")
+        names = ["linear", *(row.name for row in TABLE if row.arity == 1 + len(row.defaults))]
+        meant = did_you_mean(activation, names) if isinstance(activation, str) else ""
+        raise ArgumentError(f"activation is {activation!r}; expected {known}{meant}")
     return getattr(Value, activation), activation
 
 
 def _check_inputs(x: object, nin: int) -> None:
     """Raise an error if a neuron's inputs are not a list of `nin` items."""
     if isinstance(x, (str, bytes, Mapping)) or not (hasattr(x, "__len__") and hasattr(x, "__getitem__")):
-        raise OperandError(f"expected a list of {nin} inputs, got {x!r}")
+        raise OperandError(f"expected a list of {counted(nin, 'input')}, got {x!r}")
     if len(x) != nin:
-        raise LengthError(f"expected {nin} inputs, got {len(x)}")
+        raise LengthError(f"expected {counted(nin, 'input')}, got {len(x)}")

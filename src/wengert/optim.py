@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from wengert.engine import Value
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, counted
 from wengert.ops import ieee, positive, within
 from wengert.ops.ieee import Array, Nodes, cython
 from wengert.parameters import HasParameters, Parameters, leaves, listed
@@ -153,7 +153,7 @@ class Optimizer:
             raise ArgumentError(f"not a state of {type(self).__name__}: {error}") from None
         for name, numbers in loaded.items():
             if len(numbers) != len(self.parameters):
-                raise ArgumentError(f"{name} is for {len(numbers)} parameters, but there are {len(self.parameters)}")
+                raise ArgumentError(f"{name} is for {counted(len(numbers), 'parameter')}, not {len(self.parameters)}")
             if name in ("age", "square") and any(number < 0.0 for number in numbers):
                 raise ArgumentError(f"{name} has a negative number")
         if steps < 0 or steps != state["steps"]:
@@ -164,7 +164,7 @@ class Optimizer:
     def __repr__(self) -> str:
         settings = [f", {name}={getattr(self, name)}" for name in self._settings]
         rate = getattr(self._lr, "__name__", self._lr)
-        return f"{type(self).__name__}({len(self.parameters)} parameters, lr={rate}{''.join(settings)})"
+        return f"{type(self).__name__}({counted(len(self.parameters), 'parameter')}, lr={rate}{''.join(settings)})"
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
         """Return the new value of a parameter `x` with gradient `g`, followed by the new values of its state.
@@ -181,7 +181,7 @@ class Optimizer:
         """Update the parameters in `self._active` by the rule."""
         for name, numbers in self._state.items():
             if len(numbers) != len(self._active):
-                raise ArgumentError(f"{name} is for {len(numbers)} parameters, but there are {len(self._active)}")
+                raise ArgumentError(f"{name} is for {counted(len(numbers), 'parameter')}, not {len(self._active)}")
         loop: UpdateLoop | None = self._loop(self._state)
         if loop is not None:
             loop.move(self._active, None, None, lr)

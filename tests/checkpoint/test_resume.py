@@ -338,7 +338,7 @@ def test_a_history_of_too_many_epochs(path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"loss": [1.0]}, "val_loss has 2 epochs, loss has 1"),
+        ({"loss": [1.0]}, "val_loss has the length 2, loss 1"),
         ({"diverged": 0.5}, "expected True or False for interrupted"),
         ({"seconds": float("nan")}, "seconds is nan"),
         ({"seconds": "long"}, "seconds is 'long'"),

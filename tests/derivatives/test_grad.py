@@ -190,7 +190,7 @@ def test_arrays() -> None:
 
 def test_a_vector_of_another_shape() -> None:
     np = pytest.importorskip("numpy")
-    with pytest.raises(LengthError, match=r"v has 3 items; expected 2"):
+    with pytest.raises(LengthError, match=r"v has the length 3; expected 2"):
         hvp(rosenbrock)([1.0, 2.0], [1.0, 2.0, 3.0])
     with pytest.raises(LengthError, match=r"v is float 1.0; expected 2, in a list or tuple"):
         hvp(rosenbrock)([1.0, 2.0], 1.0)

@@ -201,7 +201,7 @@ def test_a_rule_for_floats_only_has_no_second_derivative() -> None:
     # Where nothing of a second order passes through it, it may stand.
     assert hessian(lambda x: x * x + wave(0.5))(1.0) == 2.0
     short = wengert.op("short", value=lambda x, y: x + y, partials=lambda out, x, y: [1.0] * (2 - isinstance(x, Value)))
-    with pytest.raises(OperationError, match="short: expected 2 partial derivatives, one an operand, not"):
+    with pytest.raises(OperationError, match="short: expected a partial derivative for each operand, not"):
         grad(grad(lambda x: short(x, x)))(1.0)
 
 

@@ -231,7 +231,7 @@ BAD_PARTIALS: list[tuple[int, Callable[..., Any]]] = [
 @pytest.mark.parametrize(("arity", "partials"), BAD_PARTIALS)
 def test_partials_of_a_wrong_number(arity: int, partials: Callable[..., Any]) -> None:
     bad = wengert.op("bad", value=lambda *xs: 1.0, partials=partials, arity=arity)
-    with pytest.raises(OperationError, match=f"bad: .*{arity} partial derivatives"):
+    with pytest.raises(OperationError, match="bad: expected a partial derivative for each operand, not"):
         bad(*[Value(1.0)] * arity)
 
 
@@ -249,9 +249,9 @@ def test_rules_that_return_no_number(wrong: Any) -> None:
 
 def test_operands_are_counted() -> None:
     f = wengert.op("double", value=double, partials=two)
-    with pytest.raises(ValueError, match="double takes 1 operands, got 2"):
+    with pytest.raises(ValueError, match="double takes 1 operand, got 2"):
         f(Value(1.0), 2.0)
-    with pytest.raises(ValueError, match="double takes 1 operands, got 0"):
+    with pytest.raises(ValueError, match="double takes 1 operand, got 0"):
         f()
     with pytest.raises(TypeError, match="str 'x'"):
         f("x")

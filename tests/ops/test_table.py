@@ -307,7 +307,7 @@ def test_a_wrong_number_of_operands(row: ops.Op) -> None:
     wrong = [0, row.arity + 1, *range(1, row.arity - len(row.defaults))]
     for count in wrong:
         for operands in ([x] * count, [0.5] * count):
-            with pytest.raises(ValueError, match=f"{row.name} takes {row.arity} operands, got {count}"):
+            with pytest.raises(ValueError, match=f"{row.name} takes {row.arity} operands?, got {count}"):
                 row(*operands)
 
 
@@ -397,7 +397,7 @@ def test_dot_is_its_row_to_the_bit() -> None:
 
 def test_dot_of_different_lengths() -> None:
     for ws, xs in (([Value(1.0)], []), ([], [1.0]), ([1.0, 2.0], [Value(1.0)] * 3)):
-        with pytest.raises(ValueError, match=f"dot of {len(ws)} weights with {len(xs)} inputs"):
+        with pytest.raises(ValueError, match=rf"dot: len\(ws\) is {len(ws)} and len\(xs\) is {len(xs)}"):
             wengert.dot(ws, xs)
     assert wengert.dot([], [], Value(2.0)).data == 2.0
     assert wengert.dot([], []) == 0.0
@@ -418,7 +418,7 @@ def test_matmul() -> None:
     assert [v.data for v in vector] == [3.0, 7.0, 11.0]
     assert wengert.matmul([[1.0, 2.0]], [[3.0], [4.0]]) == [[11.0]]
     for left, right in (([[1.0]], [[1.0], [2.0]]), ([[1.0, 2.0], [1.0]], [[1.0], [2.0]]), ([[1.0]], [])):
-        with pytest.raises(ValueError, match="matmul: a has a row of 1 numbers and b has"):
+        with pytest.raises(ValueError, match="matmul: a row of a has the length 1, and b has"):
             wengert.matmul(left, right)
     with pytest.raises(ValueError, match=r"the rows of b have different lengths: \[1, 2\]"):
         wengert.matmul([[1.0, 2.0]], [[1.0], [2.0, 3.0]])

@@ -219,8 +219,9 @@ def test_predictions_are_plain_numbers_and_record_nothing() -> None:
 
 def test_a_history_reads_well() -> None:
     history = History(loss=[2.0, 0.5], val_loss=[1.0, 1.5], accuracy=[0.5, 0.75], seconds=1.25, stopped_early=True)
-    assert repr(History(loss=[2.0], backend="numpy")) == "History(1 epochs in 0.0 s (numpy), loss 2)"
-    assert repr(history) == "History(2 epochs in 1.2 s, loss 0.5, accuracy 0.75, val_loss 1.5, stopped_early)"
+    assert repr(History(loss=[2.0], backend="numpy")) == "History(1 epoch in 0.0 s (numpy), loss 2)"
+    assert repr(history) == "History(2 epochs in 1.2 s, loss 0.5, accuracy 75.0 %, val_loss 1.5, stopped_early)"
+    assert History([2.0], accuracy=[3.25]).last() == "loss 2, accuracy 3.25", "a metric that is no fraction"
     assert (len(history), history.best_epoch) == (2, 0)
     assert History(loss=[2.0, 0.5]).best_epoch == 1
     assert (len(History()), History().best_epoch, repr(History())) == (0, None, "History(0 epochs in 0.0 s)")

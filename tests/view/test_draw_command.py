@@ -99,7 +99,7 @@ def test_every_function_of_the_table_can_be_written() -> None:
         ("x if x else x", "column 1: this is not allowed"),
         ("x @ x", "column 1: this is not allowed"),
         ("x < 1", "column 1: this is not allowed"),
-        ("tanh(x, x)", "column 1: tanh takes 1 operands, got 2"),
+        ("tanh(x, x)", "column 1: tanh takes 1 operand, got 2"),
         ("tanh(x=x)", "column 1: this is not allowed"),
         ("tanh(*x)", "column 6: this is not allowed"),
         ("import os", "column 1: this is not a formula"),

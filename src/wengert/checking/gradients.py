@@ -26,7 +26,7 @@ from wengert.checking.finite_differences import Slope, slopes
 from wengert.checking.replay import Replay
 from wengert.derivatives import LinearMap, Numbers, argument_names
 from wengert.engine import Value
-from wengert.errors import ArgumentError, GradientError
+from wengert.errors import ArgumentError, GradientError, counted
 from wengert.graph import Graph
 from wengert.ops import is_number
 
@@ -95,7 +95,8 @@ class GradientReport(NamedTuple):
     def __repr__(self) -> str:
         order = max(c.order for c in self.comparisons)
         named = self.inputs if len(self.inputs) <= 4 else (*self.inputs[:3], f"... ({len(self.inputs)} in all)")
-        lines = [f"{len(self.comparisons)} derivatives with respect to {', '.join(named)}, up to order {order}"]
+        count = counted(len(self.comparisons), "derivative")
+        lines = [f"{count} with respect to {', '.join(named)}, up to order {order}"]
         if self.left_out:
             lines.append(f"(orders from 2 on leave out {self.left_out} of the inputs)")
         if self.ok:

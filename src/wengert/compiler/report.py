@@ -26,8 +26,8 @@ def code_serves(made: Specialization, steps: int, examples: int, others: int) ->
 def numpy_serves(made: Specialization, steps: int) -> str:
     """Explain by which rule NumPy runs, without llvmlite."""
     return (
-        f"NumPy runs calls on {made.least:,} examples or more: {steps:,} steps, no machine code, and "
-        f"{made.nodes:,} operations per example"
+        f"NumPy runs calls on {made.least:,} examples or more: {counted(steps, 'step')}, no machine code, and "
+        f"{counted(made.nodes, 'operation')} per example"
     )
 
 
@@ -72,7 +72,7 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
 
 
 def _waits(candidate: Candidate, others: int, examples: int) -> str:
-    nodes = f"{candidate.nodes:,} operations per example"
+    nodes = f"{counted(candidate.nodes, 'operation')} per example"
     if not policy.lifts(candidate.nodes, examples):
         return f"the function itself runs until {policy.EXAMPLES} examples have run ({examples:,} so far): {nodes}"
     if not candidate.is_lifted:
@@ -80,8 +80,8 @@ def _waits(candidate: Candidate, others: int, examples: int) -> str:
     steps = candidate.steps
     if policy.compiles(steps, candidate.nodes, examples, others):
         return "the next call compiles it"
-    until = policy.pays_from(steps, candidate.nodes)
-    return f"the function itself runs until {until:,} examples have run ({examples:,} so far): {steps:,} steps, {nodes}"
+    until, work = policy.pays_from(steps, candidate.nodes), f"{counted(steps, 'step')}, {nodes}"
+    return f"the function itself runs until {until:,} examples have run ({examples:,} so far): {work}"
 
 
 def _specialization(number: int, made: Specialization) -> Iterator[str]:

@@ -268,9 +268,7 @@ def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:
             "them with + - * / ** and the functions of wengert, such as wengert.cos for math.cos"
         ) from problem
     if len(listed) != len(xs):
-        raise OperationError(
-            f"{row.name}: expected {len(xs)} partial derivatives, one an operand, not {partials!r:.60}"
-        )
+        raise OperationError(f"{row.name}: expected a partial derivative for each operand, not {partials!r:.60}")
     return listed
 
 

@@ -353,7 +353,7 @@ def _matched(tree: Any, y: Any, path: KeyPath, name: str) -> Iterator[Any]:
             here = f"has the keys {list(y)}" if isinstance(y, dict) else f"is {coerce.named(y)}"
             raise ArgumentError(f"{spelt(path, name)} {here}; expected a dict with the keys {list(tree.keys)}")
     elif not (isinstance(y, (list, tuple)) or is_array(y)) or len(y) != len(tree.keys):
-        here = f"has {len(y)} items" if isinstance(y, (list, tuple)) or is_array(y) else f"is {coerce.named(y)}"
+        here = f"has the length {len(y)}" if isinstance(y, (list, tuple)) or is_array(y) else f"is {coerce.named(y)}"
         raise LengthError(f"{spelt(path, name)} {here}; expected {len(tree.keys)}, in a list or tuple")
     for key, child in zip(tree.keys, tree.children, strict=True):
         yield from _matched(child, y[key], (path, key), name)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from wengert.diagnosis.evidence import Activity, Evidence, Path, layer_of, one_pass, shared
 from wengert.engine import Value
+from wengert.errors import counted
 from wengert.ops import BY_NAME
 
 __all__ = ["FEW", "Finding", "has_learnt", "is_stuck", "never_updated", "never_zeroed", "not_finite", "of_curve"]
@@ -250,7 +251,8 @@ def _dead(path: Path, neurons: list[Activity], stuck: bool) -> list[Finding]:
         return []
     count = len(dead[0].out)
     whole = "nothing passes the layer" if len(dead) == len(neurons) else "they get no gradient"
-    seen = f"{len(dead)} of {len(neurons)} ReLUs are 0 for all {count} examples, so {whole}: "
+    are = "is" if len(dead) == 1 else "are"
+    seen = f"{len(dead)} of {counted(len(neurons), 'ReLU')} {are} 0 for all {count} examples, so {whole}: "
     seen += _shown([neuron.name for neuron in dead])
     where = dead[0].name if len(dead) == 1 else _name(path)
     return [Finding("dead ReLU", where, seen, f'{GENTLER}; or use activation="leaky_relu"')]
@@ -264,8 +266,8 @@ def _saturated(path: Path, neurons: list[Activity]) -> list[Finding]:
         return []
     name = BY_NAME[neurons[0].activation].symbol
     worst = min(neurons, key=lambda neuron: sum(neuron.slope))
-    seen = f"of the gradient that reaches its {len(neurons)} neurons only {100 * passed / pull:.2g} % passes, as they "
-    seen += f"are at the ends of {name}; the worst is {worst.name}, at {worst.out[0]:.4f} for example"
+    seen = f"of the gradient that reaches its {counted(len(neurons), 'neuron')} only {100 * passed / pull:.2g} % "
+    seen += f"passes, at the ends of {name}; the worst is {worst.name}, at {worst.out[0]:.4f} for example"
     return [Finding(f"saturated {name}", _name(path), seen, GENTLER)]
 
 

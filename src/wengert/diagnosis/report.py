@@ -11,7 +11,7 @@ from wengert.diagnosis import findings as faults
 from wengert.diagnosis.evidence import Evidence, named
 from wengert.diagnosis.findings import FEW, Finding
 from wengert.engine import Value
-from wengert.errors import ArgumentError, DataError, LengthError
+from wengert.errors import ArgumentError, DataError, LengthError, counted
 from wengert.functions import sum as total
 from wengert.losses import cross_entropy, mse
 from wengert.node import CODE
@@ -100,7 +100,7 @@ def diagnose(
     made = (Value(0.0)._made - (losses[-1]._made & ~CODE)) // (CODE + 1) - 1 if losses else 0  # since the last loss
     looked_at, findings = [], []
     if curve:
-        looked_at.append(f"the loss curve ({len(curve)} steps)")
+        looked_at.append(f"the loss curve ({counted(len(curve), 'step')})")
     learnt, stuck = faults.has_learnt(curve), faults.is_stuck(curve)
     findings += faults.not_finite(names)
     if Y is not None and X is None:
@@ -112,14 +112,15 @@ def diagnose(
     if evidence is not None:
         count, examples = len(evidence.neurons), evidence.examples
         few = ", too few to judge neurons by" if 0 < examples < FEW else ""
-        looked_at.append(f"the graph of the loss ({count} neurons with an activation, {examples} examples{few})")
+        of = f"{counted(count, 'neuron')} with an activation, {counted(examples, 'example')}{few}"
+        looked_at.append(f"the graph of the loss ({of})")
         findings += [*faults.unreached(evidence), *faults.never_zeroed(names, losses), *faults.out_of_range(evidence)]
         findings += faults.scales_of_inputs(evidence.inputs)
         findings += [] if learnt else [*faults.of_update(evidence, losses[-1]), *faults.of_neurons(evidence, stuck)]
     if X is not None:
         rows, tried = _tried(model, X, Y)
         evidence = Evidence(names, *(tried or [Value(0.0)]))  # a model that returns floats reaches no parameter
-        looked_at.append(f"the model, tried on {len(rows)} examples")
+        looked_at.append(f"the model, tried on {counted(len(rows), 'example')}")
         findings += faults.unreached(evidence) if not losses else []
         findings += [*faults.out_of_range(evidence), *faults.scales_of_rows(rows)]
         findings += [] if learnt or Y is None else faults.of_neurons(evidence, stuck)
@@ -164,7 +165,7 @@ def _tried(model: Any, X: Iterable[Any], Y: Iterable[Any] | None) -> tuple[list[
     if not rows:
         raise DataError("X is empty: expected at least one row")
     if targets is not None and len(targets) != len(rows):
-        raise LengthError(f"X has {len(rows)} rows but Y has {len(targets)}; expected as many of each")
+        raise LengthError(f"X has {counted(len(rows), 'row')} but Y has {len(targets)}; expected as many of each")
     step = -(-len(rows) // ROWS)
     rows, targets = rows[::step], None if targets is None else targets[::step]
     with same_random_numbers():

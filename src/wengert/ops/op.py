@@ -11,7 +11,7 @@ from math import inf
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from wengert.errors import ArgumentError, LengthError, OperationError
+from wengert.errors import ArgumentError, LengthError, OperationError, counted
 from wengert.ops import special
 from wengert.ops.coerce import data
 
@@ -52,7 +52,7 @@ class Op(NamedTuple):
         elif len(xs) != self.arity:
             missing = self.arity - len(xs)
             if not 0 < missing <= len(self.defaults):
-                raise ArgumentError(f"{self.name} takes {self.arity} operands, got {len(xs)}")
+                raise ArgumentError(f"{self.name} takes {counted(self.arity, 'operand')}, got {len(xs)}")
             xs += self.defaults[-missing:]
         for x in xs:
             apply = getattr(x, "_apply_op", None)
@@ -73,8 +73,8 @@ class Op(NamedTuple):
 
     def misfit(self, count: int) -> OperationError:
         """Make the error for a wrong number of operands, or for a row that is not in the table."""
-        if self.arity not in (None, count):
-            return OperationError(f"{self.name} takes {self.arity} operands, got {count}")
+        if self.arity is not None and self.arity != count:
+            return OperationError(f"{self.name} takes {counted(self.arity, 'operand')}, got {count}")
         return OperationError(f"{self.name} is not in the table: register it, wengert.op({self.name!r}, ...)")
 
     def partials_at(self, out: Any, xs: Sequence[Any]) -> list[Any]:

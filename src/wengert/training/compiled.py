@@ -12,7 +12,7 @@ from wengert.compiler import Compiled, policy
 from wengert.compiler.backends import Backend
 from wengert.compiler.trace import Aux, flatten_argument
 from wengert.engine import Value
-from wengert.errors import DataError, StaleRecordingError
+from wengert.errors import DataError, StaleRecordingError, counted
 from wengert.modes import no_grad
 from wengert.optim import Optimizer
 from wengert.training.flat import FlatSteps, Recorded, recorded
@@ -100,7 +100,8 @@ class CompiledLosses:
         self.serves = self._is_compiled() and (work is None or path.least <= size)
         self.close: float = path.kernel.agree  # the tolerance, since the engine sums in another order
         steps = path.lifted.program.size
-        self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
+        scalars, arrays = counted(path.nodes, "scalar operation"), counted(steps, "array operation")
+        self.became: str = f"{scalars} became {arrays}"
 
     def _compiled(self, function: Callable[..., Any]) -> Compiled:
         """Compile a function for the back end, or by the rule of counts."""

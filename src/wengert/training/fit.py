@@ -24,7 +24,7 @@ from typing import Any
 from wengert import losses
 from wengert.compiler.backends import BACKENDS
 from wengert.engine import Value
-from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
+from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError, counted
 from wengert.losses import cross_entropy, hinge
 from wengert.modes import no_grad
 from wengert.ops import positive
@@ -242,7 +242,7 @@ def _begun(
                 raise ArgumentError(f"the earlier run {there} {name}, but this one {here}: pass the same arguments")
         best, count = len(history.best_parameters), len(optimizer.parameters)
         if patience is not None and best != count:
-            kept = "no parameters" if not best else f"{best} parameters, not {count},"
+            kept = "no parameters" if not best else f"{counted(best, 'parameter')}, not {count},"
             raise ArgumentError(f"patience needs the best epoch's parameters, but the earlier run kept {kept} of it")
     waited = len(history) - 1 - (history.best_epoch or 0)
     history.stopped_early = patience is not None and waited >= patience
@@ -298,7 +298,9 @@ def _examples(
     """Return (row, target) pairs, after a check of all rows, and of all targets with the prediction for one row."""
     rows, targets = _rows(model, X, x_name), _as_list(Y)
     if len(rows) != len(targets):
-        raise LengthError(f"{x_name} has {len(rows)} rows but {y_name} has {len(targets)}; expected as many of each")
+        raise LengthError(
+            f"{x_name} has {counted(len(rows), 'row')} but {y_name} has {len(targets)}; expected as many of each"
+        )
     if not rows:
         raise DataError(f"{x_name} is empty: expected at least one row")
     with same_random_numbers(), no_grad():
@@ -334,9 +336,9 @@ def _rows(model: Model, X: Iterable[Any], name: str) -> list[Any]:
 def _inputs(row: object, nin: int, place: str) -> list[Any]:
     """Check a row for a model with `nin` inputs, and convert its numbers to floats, which are fastest."""
     if not isinstance(row, (list, tuple)):
-        raise DataError(f"{place} is {row!r}; expected a list of {nin} numbers")
+        raise DataError(f"{place} is {row!r}; expected a list of {counted(nin, 'number')}")
     if len(row) != nin:
-        raise LengthError(f"{place} has {len(row)} numbers, but the model has {nin} inputs")
+        raise LengthError(f"{place} has {counted(len(row), 'number')}, but the model has {counted(nin, 'input')}")
     for column, x in enumerate(row):
         if not isinstance(x, (float, Real, Value)):
             raise DataError(f"{place}, column {column} is {x!r}; expected a number")

@@ -10,7 +10,7 @@ from math import inf, isfinite
 from typing import Any
 
 from wengert.compiler.backends import BACKENDS
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, counted
 
 __all__ = ["History", "Progress"]
 
@@ -86,7 +86,7 @@ class History:
         epochs = len(lists["loss"])
         for name in CURVES:
             if len(lists[name]) not in (0, epochs):
-                raise ArgumentError(f"not a state of History: {name} has {len(lists[name])} epochs, loss has {epochs}")
+                raise ArgumentError(f"not a state of History: {name} has the length {len(lists[name])}, loss {epochs}")
         if any(state[name] not in (0, 1) for name in ENDS):
             raise ArgumentError(f"not a state of History: expected True or False for {', '.join(ENDS)}")
         seconds = state["seconds"]
@@ -115,14 +115,21 @@ class History:
 
     def __repr__(self) -> str:
         how = [word for word in ENDS if getattr(self, word)]
-        how_long = f"{len(self)} epochs in {self.seconds:.1f} s{f' ({self.backend})' if self.backend else ''}"
+        where = f" ({self.backend})" if self.backend else ""
+        how_long = f"{counted(len(self), 'epoch')} in {self.seconds:.1f} s{where}"
         parts = [how_long, *([self.last()] if self.loss else []), *how]
         return f"History({', '.join(parts)})"
 
     def last(self) -> str:
         """Write the numbers of the last epoch in one line."""
         curves = [(name, getattr(self, name)) for name in ("loss", "accuracy", "val_loss", "val_accuracy")]
-        return ", ".join(f"{name} {numbers[-1]:.4g}" for name, numbers in curves if numbers)
+        return ", ".join(f"{name} {_written(name, numbers)}" for name, numbers in curves if numbers)
+
+
+def _written(name: str, numbers: list[float]) -> str:
+    """Write the last number of a curve; a fraction of correct predictions as a percentage."""
+    is_share = name.endswith("accuracy") and all(0.0 <= x <= 1.0 for x in numbers)  # a metric can be another number
+    return f"{100.0 * numbers[-1]:.1f} %" if is_share else f"{numbers[-1]:.4g}"
 
 
 class Progress:

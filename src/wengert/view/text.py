@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from wengert.errors import counted
+
 __all__ = ["confusion", "curve", "digits", "regions"]
 
 SHADES = " .:-=+*#%@"  # from paper to ink
@@ -49,7 +51,7 @@ def curve(numbers: Sequence[float], name: str = "loss", width: int = 60, height:
     rows = [min(max(round(height * number / top), 1), height) for number in columns]
     marks = [f"{top * level / height:.3g}" for level in range(height, 0, -1)]
     margin = max(map(len, marks)) + 1
-    lines = [f"{name}, {len(numbers)} epochs, from {numbers[0]:.4g} to {numbers[-1]:.4g}"]
+    lines = [f"{name}, {counted(len(numbers), 'epoch')}, from {numbers[0]:.4g} to {numbers[-1]:.4g}"]
     for level, mark in zip(range(height, 0, -1), marks, strict=True):
         lines.append(f"{mark:>{margin}} |" + "".join("*" if row == level else " " for row in rows).rstrip())
     return "\n".join([*lines, f"{'':>{margin}} +" + "-" * width])

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, counted
 from wengert.graph import Graph
 from wengert.view.graph.read import NOT_COMPUTED, alone, computed, constants, edges, graph_of, stopping
 from wengert.view.naming import clean, number, placed
@@ -94,8 +94,7 @@ class _Lines:
                     stack += reversed(self.below(item, depth + 1, margin + BELOW[branch], limit))
         if written < len(self.graph):
             more = len(self.graph) - written
-            noun = "value" if more == 1 else "values"
-            lines.append(f"… and {more:,} more {noun}: tree(…, limit=None) shows all, draw(…) folds them")
+            lines.append(f"… and {counted(more, 'more value')}: tree(…, limit=None) shows all, draw(…) folds them")
         return lines
 
     def below(self, place: int, depth: int, margin: str, limit: int) -> list[tuple[int | str, int, str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert.errors import ArgumentError, DataError, LengthError, require
+from wengert.errors import ArgumentError, DataError, LengthError, counted, require
 from wengert.modes import no_grad
 from wengert.view.plots.base import BLUE, CLASSES, INK, PALE, VERMILION, axes_for, quiet
 from wengert.view.text import bounds
@@ -79,7 +79,7 @@ def plot_digits(images: Sequence[Point], labels: Sequence[int], predictions: Seq
             frame = patches.Rectangle((x - 0.6, y - 0.6), 9.2, 12.2, fill=False, edgecolor=VERMILION, linewidth=1.4)
             axes.add_patch(frame)
     wrong = sum(label != prediction for label, prediction in zip(labels, predictions, strict=True))
-    axes.set_title(f"{count} digits, {wrong} read wrongly", fontsize=10, color=INK, loc="left")
+    axes.set_title(f"{counted(count, 'digit')}, {wrong} read wrongly", fontsize=10, color=INK, loc="left")
     axes.set(xlim=(-1.5, 10 * across - 0.5), ylim=(13 * down - 0.5, -1.5), aspect="equal")
     axes.axis("off")
     return axes
@@ -133,7 +133,7 @@ def plot_decision_boundary(
     if not len(X):
         raise DataError("X is empty: expected at least one point")
     if len(X) != len(Y):
-        raise LengthError(f"there are {len(X)} points but {len(Y)} classes; expected as many of each")
+        raise LengthError(f"X has {counted(len(X), 'point')} but Y has {len(Y)}; expected as many of each")
     axes = axes_for(axes, _plane_size(X))
     colours = require("matplotlib.colors", "plot")
     left, right, low, high = bounds(X, MARGIN)

@@ -15,7 +15,7 @@ import zlib
 from math import isfinite
 from typing import Any
 
-from wengert.errors import ArgumentError, file_name
+from wengert.errors import ArgumentError, counted, file_name
 from wengert.graph import Graph
 from wengert.ops import TABLE
 from wengert.view import naming
@@ -126,7 +126,7 @@ def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
     boxes, routes, size = _picture(
         names, signs, [(x, place) for place in range(len(graph)) for _, x in edges(graph, place)]
     )
-    about = f"{len(graph):,} nodes, {2 * len(backward.made) + 1:,} steps"
+    about = f"{counted(len(graph), 'node')}, {counted(2 * len(backward.made) + 1, 'step')}"
     for name in backward.stale[:1]:
         about += f". Data was changed after {name} was computed: these are the recorded numbers"
     words = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, overload
 
-from wengert.errors import ArgumentError, OperandError, file_name
+from wengert.errors import ArgumentError, OperandError, counted, file_name
 from wengert.graph import Graph
 from wengert.view.backward import Contribution, Pass
 from wengert.view.foreign import ForeignGraph, can_be_seen
@@ -105,7 +105,7 @@ class Steps(Sequence[Step]):
         return [self._step(i) for i in numbers] if isinstance(numbers, range) else self._step(numbers)
 
     def __repr__(self) -> str:
-        return f"Steps({self.names[-1]}: {len(self)} steps, {len(self.graph)} nodes)"
+        return f"Steps({self.names[-1]}: {counted(len(self), 'step')}, {counted(len(self.graph), 'node')})"
 
     def _step(self, index: int) -> Step:
         forward, root = len(self.backward_pass.made), len(self.graph) - 1

@@ -6,6 +6,7 @@ allows none.
 
 from __future__ import annotations
 
+from wengert.errors import counted
 from wengert.view.graph.folding import OUTSIDE, Cluster, folded
 from wengert.view.graph.formats import Drawn
 from wengert.view.graph.formats.svg import sheet, style, themed
@@ -45,7 +46,7 @@ def write(drawing: Drawn) -> str:
         sections.append(_section(name, part, above, notes, sheet(picture, None)[0]))
     scheme = "light dark" if theme == "auto" else theme
     rules = f":root {{ color-scheme: {scheme} }}{themed('unfolding.css', theme)}{style(theme)}"
-    title = f"A graph of {len(folding.graph):,} values"
+    title = f"A graph of {counted(len(folding.graph), 'value')}"
     body = "\n".join(reversed(sections))  # "everything" is last, so that a section before it can hide it
     return document(title, "style-src 'unsafe-inline'", rules, f"<main>\n<h1>{title}</h1>\n{ZOOM}{body}\n</main>")
 

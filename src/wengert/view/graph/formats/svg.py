@@ -14,6 +14,7 @@ from functools import cache
 from math import isfinite
 from string import Template
 
+from wengert.errors import counted
 from wengert.view.graph.formats import Drawn
 from wengert.view.graph.layout import Point, layout
 from wengert.view.graph.scene import Box, Edge, Picture
@@ -184,7 +185,7 @@ def _text(x: float, y: float, text: str, kind: str) -> str:
 def _described(picture: Picture) -> str:
     values = sum(box.place >= 0 for box in picture.boxes)
     folds = len([box for box in picture.boxes if box.kind == "fold"])
-    return f"a computation graph: {values} values" + (f", {folds} folded parts" if folds else "")
+    return f"a computation graph: {counted(values, 'value')}" + (f", {counted(folds, 'folded part')}" if folds else "")
 
 
 def _note(note: str, y: float, sample: bool) -> str:
