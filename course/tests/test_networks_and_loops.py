@@ -93,6 +93,16 @@ def test_functions_in_a_notebook(tmp_path: Path) -> None:
     assert report.not_yet[0].says.startswith("the list of the slopes of f(*xs), ")
 
 
+def test_notes_on_what_is_right_are_short() -> None:
+    report = report_on(ENGINE + TANH)
+    assert report.right
+    notes = str(report).partition("\nOptional notes\n\n")[2]
+    assert notes.count("- ") == len(report.findings) > 0
+    assert "   write: " not in notes
+    assert report.text(in_full=True).count("   write: ") == sum(bool(one.write) for one in report.findings)
+    assert max(map(len, report.text(60).splitlines())) <= 60
+
+
 def test_what_is_right_of_the_steps_before_is_one_line() -> None:
     lines = str(report_on(ENGINE + TANH)).splitlines()
     assert lines[3].split() == ["Neuron(3).parameters()", "ok", "-"]

@@ -159,7 +159,7 @@ def cross_entropy(prediction: Sequence[Value], target: int) -> Value:
     >>> cross_entropy([Value(0.0), Value(1000.0)], 2)
     Traceback (most recent call last):
         ...
-    wengert.errors.DataError: class 2 of 2 outputs: the classes are 0 to 1
+    wengert.errors.DataError: there is no class 2: the classes are 0 to 1
     """
     if not _is_list(prediction) or len(prediction) < 2:
         raise LengthError(f"cross-entropy takes a list of logits, one per class, got {_counted(prediction)}")

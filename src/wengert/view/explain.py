@@ -142,7 +142,7 @@ class Explanation:
         lines += [f"  {reason}" for reason in self.reasons]
         if not self.paths:
             return "\n".join(lines)
-        paths = [path for path in self.paths if path.product != 0.0] or list(self.paths)  # a path of 0 adds nothing
+        paths = [path for path in self.paths if path.product != 0.0] or list(self.paths[:1])  # a path of 0 adds nothing
         texts = [str(path) for path in paths]
         if max(map(len, texts)) <= WIDE:
             lines.append(self._introduction(len(paths)))

@@ -161,6 +161,10 @@ class Report:
         return head | told
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int = WIDTH, in_full: bool = False) -> str:
+        """The report in lines of a width; if all is right, notes are short, unless they are asked for in full."""
         right, of = self.score
         named = (f"{printable(self.file)}: " if self.file else "") + (
             f"class {printable(self.name)}, " if self.name else ""
@@ -168,40 +172,45 @@ class Report:
         lines = [f"{named}step {self.step} ({self.title}), {right} of {of} right", ""]
         before = [row for row in self.rows if row.step < self.step and row.state == "ok"] if self.step >= 8 else []
         shown = [row for row in self.rows if row.state not in ("not there", "note") and row not in before]
-        width = max([len(row.name) for row in shown], default=0)
-        lines.append(f"  {'':<{width}}  value   gradient")
+        column = max([len(row.name) for row in shown], default=0)
+        lines.append(f"  {'':<{column}}  value   gradient")
         for row in shown:
             verdicts = f"{row.values or '-':<6}  {row.gradients or '-':<8}"
             if row.state in ("not yet", "not tried"):
                 verdicts = f"{row.values:<8}{row.state:<8}" if row.values else f"{row.state:<16}"
-            lines.append(f"  {row.name:<{width}}  {verdicts}  {printable(row.remark)}".rstrip())
+            lines.append(f"  {row.name:<{column}}  {verdicts}  {printable(row.remark)}".rstrip())
         if before:
             lines.append(f"  and of the steps before, {len(before)} that are right")
         absent = [row.name for row in self.rows if row.state == "not there"]
         if absent:
             names = ", ".join(name.replace(" ", "\N{NO-BREAK SPACE}") for name in absent)
-            told = _wrapped(f"not there, and not asked for: {names}", "  ")
+            told = _wrapped(f"not there, and not asked for: {names}", "  ", width)
             lines += ["", *[line.replace("\N{NO-BREAK SPACE}", " ") for line in told]]
-        for title, notes in (("What is wrong", False), ("Notes, which do not count", True)):
+        for title, notes in (("What is wrong", False), ("Optional notes", True)):
             chosen = [finding for finding in self.findings if finding.note is notes]
             if chosen:
                 lines += ["", title]
+            if chosen and notes and self.right and not in_full:
+                short = [_wrapped(f"- {printable(finding.says)}", "  ", width, first="") for finding in chosen]
+                where = "(where, and what to write: wengert check --strict, or report.findings)"
+                lines += ["", *[line for told in short for line in told], *_wrapped(where, "", width)]
+                continue
             for number, finding in enumerate(chosen, 1):
-                lines += ["", *_finding(finding, number)]
+                lines += ["", *_finding(finding, number, width)]
             if not notes and self.not_yet:
                 lines += ["", "Not yet, in this order", ""]
                 for number, one in enumerate(self.not_yet, 1):
-                    lines += _wrapped(f"{number}. {one.name}: {one.says}", "   ", first="")
+                    lines += _wrapped(f"{number}. {one.name}: {one.says}", "   ", width, first="")
         for remark in self.remarks:
-            lines += ["", *_wrapped(printable(remark), "")]
+            lines += ["", *_wrapped(printable(remark), "", width)]
         return "\n".join(lines)
 
     __repr__ = __str__  # the last line of a notebook's cell
 
 
 def table(reports: Sequence[tuple[str, Report | Exception]]) -> str:
-    """A row for each file: its class, its step, how much is right, and what is to be seen to first."""
-    lines = [("file", "class", "step", "right", "to be seen to first")]
+    """A row for each file: its class, its step, how much is right, and what to fix first."""
+    lines = [("file", "class", "step", "right", "fix first")]
     for file, report in reports:
         if isinstance(report, Exception):
             lines.append((file, "-", "-", "-", str(report).removeprefix(file).lstrip(",: ")))
@@ -220,27 +229,27 @@ def table(reports: Sequence[tuple[str, Report | Exception]]) -> str:
     return "\n".join(shown)
 
 
-def _finding(finding: LikelySlip, number: int) -> list[str]:
-    lines = _wrapped(f"{number}. {printable(finding.says)}", "   ", first="")
+def _finding(finding: LikelySlip, number: int, width: int) -> list[str]:
+    lines = _wrapped(f"{number}. {printable(finding.says)}", "   ", width, first="")
     if finding.what:
         where = f"at {printable(finding.where)}: " if finding.where else ""
         if finding.got is None:
-            lines += _wrapped(f"{where}{finding.what}", "     ", first="   ")
+            lines += _wrapped(f"{where}{finding.what}", "     ", width, first="   ")
         else:
             told = f"{where}{finding.what} should be {finding.expected:.6g}, and is {finding.got:.6g}"
-            lines += _wrapped(told, "     ", first="   ")
+            lines += _wrapped(told, "     ", width, first="   ")
     if len(finding.rows) > 1:
-        lines += _wrapped("it shows in: " + "; ".join(finding.rows), "     ", first="   ")
+        lines += _wrapped("it shows in: " + "; ".join(finding.rows), "     ", width, first="   ")
     for line, text in enumerate(finding.write):
         lines.append(f"   {'write:' if line == 0 else '':<7}{text}")
     return lines
 
 
-def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
+def _wrapped(text: str, indent: str, width: int, first: str | None = None) -> list[str]:
     from textwrap import wrap
 
     start = indent if first is None else first
-    return wrap(text, WIDTH, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False)
+    return wrap(text, width, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def printable(text: str) -> str:
