@@ -63,7 +63,6 @@ def _folder(written: str) -> str:
 def _check(given: argparse.Namespace) -> int:
     """Check each file; the status is the worst: 0 right, 1 wrong or not there yet, 2 not to be tried."""
     from wengert_course.checks import Report, check, table
-    from wengert_course.checks.report import WIDTH
 
     told: list[tuple[str, Report | WengertError]] = []
     for target in given.targets:
@@ -81,8 +80,7 @@ def _check(given: argparse.Namespace) -> int:
     elif given.table:
         print(table(told))
     else:
-        room = min(width() or WIDTH, WIDTH)
-        say("\n\n\n".join(one.text(room, given.strict) if isinstance(one, Report) else str(one) for _, one in told))
+        say("\n\n\n".join(one.text(width(), given.strict) if isinstance(one, Report) else str(one) for _, one in told))
     failed = [2 if isinstance(one, WengertError) else int(not one.passes(given.strict)) for _, one in told]
     return max(failed)
 

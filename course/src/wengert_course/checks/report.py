@@ -163,8 +163,9 @@ class Report:
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, width: int = WIDTH, in_full: bool = False) -> str:
-        """The report in lines of a width; if all is right, notes are short, unless they are asked for in full."""
+    def text(self, room: int | None = None, in_full: bool = False) -> str:
+        """The report, wrapped to `room` columns; if all is right, notes are short, unless they are wanted in full."""
+        width = min(room or WIDTH, WIDTH)
         right, of = self.score
         named = (f"{printable(self.file)}: " if self.file else "") + (
             f"class {printable(self.name)}, " if self.name else ""
