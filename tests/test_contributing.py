@@ -245,7 +245,7 @@ except wengert.errors.ArgumentError as error:
 
 flat = []
 if "numpy" in BACKENDS:
-    from wengert.training.flat import FlatSteps
+    from wengert.training.program import FlatSteps
     step = FlatSteps.step
     FlatSteps.step = lambda *given: flat.append(1) or step(*given)
 runs = [trained(backend, RMSprop) for backend in BACKENDS]

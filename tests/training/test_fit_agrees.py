@@ -18,7 +18,7 @@ from wengert.errors import StaleRecordingError, WengertError
 from wengert.losses import cross_entropy, mse
 from wengert.nn import MLP, Module
 from wengert.optim import SGD, Adam, Optimizer
-from wengert.training import fit, trainers
+from wengert.training import fit, loop
 from wengert.training.history import History
 
 pytest.importorskip("numpy")
@@ -109,10 +109,10 @@ def test_a_loss_that_a_callback_changes(epoch: int, validated: bool, seen: bool)
 
 
 def test_the_rest_of_a_batch_after_a_piece_that_went_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wengert.training.compiled.PIECE", 5)
+    monkeypatch.setattr("wengert.training.program.PIECE", 5)
     model, _ = line()
     task = (model, mse, None, None, list(zip(X, Y, strict=True)), [])
-    program, engine = trainers.choose("numpy", *task), trainers.choose("eager", *task)
+    program, engine = loop.choose("numpy", *task), loop.choose("eager", *task)
 
     def stale(*_: Any) -> None:
         raise StaleRecordingError("it gives something else now")

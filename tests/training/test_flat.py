@@ -22,9 +22,9 @@ from wengert.training import fit
 pytest.importorskip("numpy")
 
 from wengert.compiler.runtime import Runtime  # which needs NumPy, as these do
-from wengert.training import compiled, flat, trainers
-from wengert.training.flat import FlatSteps
+from wengert.training import loop, program
 from wengert.training.orders import Orders
+from wengert.training.program import FlatSteps
 
 X, Y = (rows[:64] for rows in spiral(22, seed=4))  # 64 and 16: the mean of as many loses nothing to rounding
 Make = Callable[[MLP], Optimizer]
@@ -88,7 +88,7 @@ def test_the_same_bits_as_with_values(name: str, size: int | None, steps: list[i
 
 def test_a_batch_in_pieces_and_without_a_metric(steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run(OPTIMIZERS["adam"], batch_size=50)
-    monkeypatch.setattr(compiled, "PIECE", 7)
+    monkeypatch.setattr(program, "PIECE", 7)
     made = run(OPTIMIZERS["adam"], batch_size=50)
     assert made[0] == pytest.approx(whole[0], rel=1e-12)
     assert made[3] == whole[3]
@@ -261,17 +261,17 @@ def test_parameters_have_their_numbers_when_a_run_ends(
 
     def counted(self: Any) -> None:
         store(self)
-        given.append(self.task[2].parameters[0].data)
+        given.append(self.optimizer.parameters[0].data)
 
     def stopped(self: Any, arrays: bool) -> Any:
         if len(epochs) == 6:
-            raise KeyboardInterrupt if ends == "interrupted" else trainers.DivergedError("a loss is nan")
+            raise KeyboardInterrupt if ends == "interrupted" else loop.DivergedError("a loss is nan")
         epochs.append(1)
         return following(self, arrays)
 
     epochs: list[int] = []
     want = run(OPTIMIZERS["adam"], epochs=6)
-    monkeypatch.setattr(flat, "SHOWN", shown)
+    monkeypatch.setattr(program, "SHOWN", shown)
     monkeypatch.setattr(FlatSteps, "store", counted)
     if ends:
         monkeypatch.setattr(Orders, "next", stopped)
@@ -296,7 +296,7 @@ def test_known_specializations_are_selected(
     backend: str, piece: int, steps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of several recordings in one batch; a recording that is new is made by a step on its own."""
-    monkeypatch.setattr(compiled, "PIECE", piece)
+    monkeypatch.setattr(program, "PIECE", piece)
     for more in ({}, {"metric": None, "batch_size": 50}):
         del steps[:]
         made, want = (
@@ -351,7 +351,7 @@ def test_what_the_data_choose_is_in_bounds(steps: list[int]) -> None:
 
 def test_ctrl_c_comes_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some milliseconds at most; what was learnt stays, in the Values and in the optimizer's state."""
-    monkeypatch.setattr(flat, "PAUSE", 1e-9)
+    monkeypatch.setattr(program, "PAUSE", 1e-9)
     random.seed(7)
     model = MLP(2, [5, 3])
     optimizer, calls_until_check, asked = Adam(model, 0.01), Runtime.calls_until_check, []
@@ -375,7 +375,7 @@ def test_how_many_steps_are_made_at_once_changes_nothing(
     backend: str, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     want = run(OPTIMIZERS["adam"], backend=backend, clip_norm=0.5, epochs=6)
-    monkeypatch.setattr(flat, "PAUSE", pause)
+    monkeypatch.setattr(program, "PAUSE", pause)
     assert run(OPTIMIZERS["adam"], backend=backend, clip_norm=0.5, epochs=6) == want
 
 

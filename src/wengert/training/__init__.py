@@ -6,8 +6,8 @@ from types import ModuleType
 from wengert.training.fit import History, Loss, Metric, Model, accuracy, fit, predict
 from wengert.training.fit import native as native
 from wengert.training.hosts import is_first
+from wengert.training.loop import Trainer, choose
 from wengert.training.task import same_random_numbers as same_random_numbers
-from wengert.training.trainers import Trainer, choose
 
 __all__ = ["History", "Loss", "Metric", "Model", "Trainer", "accuracy", "choose", "fit", "is_first", "predict"]
 

@@ -7,14 +7,15 @@ cdef class Batches:
     cdef executable.Workspace space, penalty
     cdef list spaces, columns, rows, given
     cdef dict spots
-    cdef object optimizer, numpy, sums, rest, penalized
-    cdef readonly object data, numbers, gradients, predictions, order
+    cdef object sums, rest, penalized
+    cdef readonly tuple parameters
+    cdef readonly object optimizer, data, numbers, gradients, predictions, order
     cdef double[::1] x, g
     cdef long long[::1] sources, targets, widths
     cdef long long penalized_at, targets_at, numbers_at, gradients_at, predictions_at, order_at
     cdef Py_ssize_t piece, room, shown, width, count
     cdef readonly Py_ssize_t size
-    cdef bint is_one, is_all, is_inside, is_shown
+    cdef bint is_single, is_all, is_inside, is_shown
     cdef double clip_norm, loss
     @cython.locals(bound="long long", at="long long")
     cdef object _column(self, executable.Executable made, Py_ssize_t n, object column)

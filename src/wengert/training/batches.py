@@ -6,8 +6,11 @@ Like the engine, this file runs as plain Python or compiled by Cython, with `bat
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from wengert import optim
 from wengert.compiler.call import executable, memory
@@ -17,49 +20,46 @@ from wengert.ops.ieee import Int, cython
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Batches"]
+__all__ = ["Batches", "places"]
+
+
+def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
+    """Return the indices of some parameters among others."""
+    place = {id(p): number for number, p in enumerate(among)}
+    return np.array([place[id(p)] for p in these], np.int64)
 
 
 @cython.cclass
 class Batches:
-    """The batches of an epoch and the buffers of their steps: the compiled base class of `FlatSteps`."""
+    """The batches of an epoch and the buffers of their steps: the compiled base class of `FlatSteps`.
 
-    def open(
-        self, plans: list[Any], spots: list[Any], data: list[Any], penalty: Any, penalized: Any, optimizer: Any,
-        shown: Any, piece: Int, numpy: Any,
-    ) -> None:  # fmt: skip
-        """Set the programs and allocate the buffers.
+    It gets the specializations of the loss, and that of the regularization or None. `is_shown` asks for predictions.
+    """
 
-        Args:
-            plans: the specializations of the loss. The parameters of the first one precede all others, in its order.
-            spots: for each specialization, the indices of its parameters among all.
-            data: an array for each argument of the loss, with one row per example.
-            penalty: the specialization of the regularization, or None.
-            penalized: the indices of its parameters among all.
-            optimizer: the optimizer.
-            shown: the shape of a prediction, or None if predictions are not needed.
-            piece: the largest number of examples computed at once.
-            numpy: the library.
-        """
+    def __init__(
+        self, plans: Sequence[Any], penalty: Any, optimizer: Any, is_shown: bool, piece: Int, data: list[Any]
+    ) -> None:
         made: executable.Executable = plans[0]
         self.made: executable.Executable = made
+        # The parameters of the first specialization in its order, then the others.
+        self.parameters: tuple[Any, ...] = tuple({id(p): p for p in (*made.parameters, *optimizer.parameters)}.values())
         self.spaces: list[Any] = [its.acquire() for its in plans]  # which nobody else gets
         space: executable.Workspace = self.spaces[0]
         self.space: executable.Workspace = space
-        self.spots: dict[int, Any] = {id(its): places for its, places in zip(self.spaces, spots, strict=True)}
+        spots = [places(its.parameters, self.parameters) for its in plans]
+        self.spots: dict[int, Any] = {id(its): at for its, at in zip(self.spaces, spots, strict=True)}
         self.data: list[Any] = data
-        self.is_one: bool = len(plans) == 1
+        self.is_single: bool = len(plans) == 1
         self.penalty: executable.Workspace | None = None if penalty is None else penalty.acquire()
-        self.penalized: Any = penalized
-        self.penalized_at: int = penalized.ctypes.data
+        self.penalized: Any = places(() if penalty is None else penalty.parameters, self.parameters)
+        self.penalized_at: int = self.penalized.ctypes.data
         self.optimizer: Any = optimizer
-        self.numpy: Any = numpy
-        count = len(optimizer.parameters)
-        self.is_all: bool = self.is_one and len(made.parameters) == count  # then its arrays are used for all
-        self.numbers: Any = space.params if self.is_all else numpy.zeros(count)
-        self.gradients: Any = space.grads if self.is_all else numpy.zeros(count)
+        count = len(self.parameters)
+        self.is_all: bool = self.is_single and len(made.parameters) == count  # then its arrays are used for all
+        self.numbers: Any = space.params if self.is_all else np.zeros(count)
+        self.gradients: Any = space.grads if self.is_all else np.zeros(count)
         self.rest: Any = self.gradients[len(made.parameters) :]
-        self.sums: Any = numpy.zeros(count)
+        self.sums: Any = np.zeros(count)
         self.x: Any = self.numbers
         self.g: Any = self.gradients
         self.numbers_at: int = self.numbers.ctypes.data
@@ -67,20 +67,21 @@ class Batches:
         self.is_inside: bool = True  # True if all indices in the data are in range
         self.columns: list[Any] = [self._column(made, n, column) for n, column in enumerate(data)]
         self.piece: int = min(piece, len(data[0]))
-        self.rows: list[Any] = [numpy.empty((self.piece, *column.shape[1:]), column.dtype) for column in self.columns]
-        self.sources: Any = numpy.array([column.ctypes.data for column in self.columns], numpy.int64)
-        targets = numpy.array([row.ctypes.data for row in self.rows], numpy.int64)
+        self.rows: list[Any] = [np.empty((self.piece, *column.shape[1:]), column.dtype) for column in self.columns]
+        self.sources: Any = np.array([column.ctypes.data for column in self.columns], np.int64)
+        targets = np.array([row.ctypes.data for row in self.rows], np.int64)
         self.targets: Any = targets
         self.targets_at: int = targets.ctypes.data
-        self.widths: Any = numpy.array([prod(column.shape[1:]) for column in self.columns], numpy.int64)
-        self.is_shown: bool = shown is not None
-        self.predictions: Any = numpy.empty((len(data[0]), *(shown or ())))
+        self.widths: Any = np.array([prod(column.shape[1:]) for column in self.columns], np.int64)
+        cell = plans[0].kernel.program.outputs["auxiliary"].cell_shape if is_shown else ()
+        self.is_shown: bool = is_shown
+        self.predictions: Any = np.empty((len(data[0]), *cell))
         self.predictions_at: int = self.predictions.ctypes.data
         self.shown: int = -1  # the output with the predictions, if machine code writes one row per example
         for n, (name, batched, _) in enumerate(made.outputs):
             if name == "auxiliary" and batched:
                 self.shown = n
-        self.width: int = prod(shown or ())
+        self.width: int = prod(cell)
         self.room: int = 0
         self.given: list[Any] = []
 
@@ -89,8 +90,8 @@ class Batches:
         bound = made.bounds[n]
         if bound < 0 or column.dtype.kind != "i":
             self.is_inside = self.is_inside and bound < 0  # floats in place of indices are out of range
-            return self.numpy.ascontiguousarray(column, self.numpy.float64)
-        whole = self.numpy.array(column, self.numpy.int64, order="C")
+            return np.ascontiguousarray(column, np.float64)
+        whole = np.array(column, np.int64, order="C")
         at = whole.ctypes.data
         if bound > 0 and not memory.indices(at, at, whole.size, bound, made.from_end[n] != 0):
             self.is_inside = False
@@ -137,7 +138,7 @@ class Batches:
 
     def changed(self) -> bool:
         """Return True if a captured object has changed; several specializations check this when they run."""
-        if self.is_one and self.space.stale_capture():
+        if self.is_single and self.space.stale_capture():
             return True
         return self.penalty is not None and self.penalty.stale_capture() != ""
 
@@ -151,7 +152,7 @@ class Batches:
             self.sums[...] = 0.0
         while cut < end:
             count = min(end - cut, self.piece)
-            if not (self.by_one(cut, count, scale) if self.is_one else self.by_several(cut, count, scale)):
+            if not (self.by_one(cut, count, scale) if self.is_single else self.by_several(cut, count, scale)):
                 return False
             if pieces:
                 self.sums += self.gradients

@@ -29,10 +29,11 @@ from wengert.compiler.ir import Array
 from wengert.compiler.trace import Specialization
 from wengert.errors import ArgumentError
 from wengert.optim import Optimizer
-from wengert.training.flat import FlatSteps, Recorded, places
+from wengert.training.batches import places
 from wengert.training.hosts import Hosts
+from wengert.training.program import FlatSteps, Recorded
 
-__all__ = ["DeviceSteps", "hosts_of", "mesh_of"]
+__all__ = ["DeviceSteps", "devices_of"]
 
 AXIS = "examples"
 untyped: Any = jax  # for parts of JAX without types
@@ -44,7 +45,21 @@ ALONE = 1 << 12  # larger arrays of parameters are updated separately, without a
 PAUSE = 500_000_000  # operations between two returns to Python; more than without devices, as a call takes longer
 
 
-def hosts_of(count: int) -> Hosts:
+def devices_of(count: int, asked: Any) -> tuple[Hosts, Callable[..., FlatSteps | None]]:
+    """Return the processes of a run, of which this one has `count` examples, and what makes steps on arrays: on the
+    devices of `asked` (see `_mesh_of`) if the optimizer's rule and the data allow it.
+    """
+    hosts, mesh = _hosts_of(count), _mesh_of(asked)
+
+    def steps(programs: list[Recorded], optimizer: Optimizer, *more: Any) -> FlatSteps | None:
+        if DeviceSteps.serve_there(programs[0], optimizer, more[-1]):
+            return DeviceSteps(programs, optimizer, *more, mesh=mesh, hosts=hosts)
+        return None if hosts.several else FlatSteps(programs, optimizer, *more)
+
+    return hosts, steps
+
+
+def _hosts_of(count: int) -> Hosts:
     """Return the processes of `jax.distributed.initialize`, of which this one has `count` examples."""
     if jax.process_count() == 1:
         return Hosts([count])
@@ -56,7 +71,7 @@ def hosts_of(count: int) -> Hosts:
     return Hosts(exchange([count])[:, 0].astype(int).tolist(), jax.process_index(), exchange)
 
 
-def mesh_of(asked: Any) -> Mesh:
+def _mesh_of(asked: Any) -> Mesh:
     """Return the devices of a run as a mesh with one axis, given a number of devices or a JAX mesh; None is JAX's
     default device, or with several processes all their devices.
 
@@ -143,17 +158,16 @@ class DeviceSteps(FlatSteps):
         self.mesh: Mesh = mesh
         self.hosts: Hosts = hosts
         self.pause: int = PAUSE
-        losses, penalty, optimizer = self.task
+        losses, *penalties = self.programs
         self.single: bool = losses.paths[0].kernel.single  # type: ignore[attr-defined]
         first, pieces = losses.paths[0], None
         self.cuts: list[int] = []  # where the parameters are split into pieces, if one specialization has them all
-        if len(losses.paths) == 1 and penalty is None and len(first.parameters) == len(self.parameters):
+        if len(losses.paths) == 1 and not penalties and len(first.parameters) == len(self.parameters):
             params = first.lifted.program.of_role("param")
             pieces = [[*some] for _, some in groupby(params, lambda array: array.name if array.size > ALONE else "")]
             self.cuts = [*accumulate(sum(array.size for array in piece) for piece in pieces)][:-1]
         self.losses: list[Losses] = [Losses.of(path, self.parameters, pieces) for path in losses.paths]
-        self.penalties: list[Losses] = [Losses.of(path, self.parameters) for path in (penalty.paths if penalty else ())]
-        self.optimizer: Optimizer = optimizer
+        self.penalties: list[Losses] = [Losses.of(path, self.parameters) for each in penalties for path in each.paths]
         self.settings: Any = None  # the optimizer's settings and the split of the batches that the loop was made for
         self.loop: Any = None
         self.mark: int = 0  # a hash of its text

@@ -30,10 +30,10 @@ from wengert.modes import no_grad
 from wengert.ops import positive
 from wengert.optim import Optimizer
 from wengert.training.history import History, Progress
+from wengert.training.loop import DivergedError, Trainer, choose, uncompiled
 from wengert.training.metrics import METRICS, Metric
 from wengert.training.orders import Orders
 from wengert.training.task import Loss, Model, Task, same_random_numbers
-from wengert.training.trainers import DivergedError, Trainer, choose, uncompiled
 
 __all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
 

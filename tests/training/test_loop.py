@@ -85,7 +85,7 @@ def test_a_program_of_rows_of_integers_and_a_metric_of_ones_own() -> None:
 
 def test_a_batch_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr("wengert.training.compiled.PIECE", 5)
+    monkeypatch.setattr("wengert.training.program.PIECE", 5)
     model, twin = make(3), make(3)
     program = quiet(model, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="numpy")
     engine = quiet(twin, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="eager")
@@ -150,7 +150,7 @@ def test_data_that_are_no_arrays_are_left_to_the_engine() -> None:
 
 def test_more_specializations_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr("wengert.training.compiled.CHUNK", 1)  # what is tried before the run
+    monkeypatch.setattr("wengert.training.program.CHUNK", 1)  # what is tried before the run
 
     def branching(p: Value, y: float) -> Value:
         for cut in range(40):

@@ -7,6 +7,7 @@ resumed run gives the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,8 +24,7 @@ from wengert.training.orders import Orders
 from wengert.training.task import CHUNK, Outcome, Places, RefusedError, Task
 
 if TYPE_CHECKING:
-    from wengert.training.compiled import CompiledLosses  # which needs NumPy
-    from wengert.training.flat import FlatSteps
+    from wengert.training.program import CompiledTask  # which needs NumPy
 
 __all__ = ["DivergedError", "Trainer", "choose", "uncompiled"]
 
@@ -63,11 +63,11 @@ def choose(
         MissingExtraError: a library that the given back end needs is not installed.
         ArgumentError: a back end is given, and the loss or the data cannot be compiled.
     """
-    asked, fallback = Task(*task), ""
-    known = BACKENDS.get(settled if backend == "auto" else backend)
-    if mesh is not None and not (known is not None and known.device and backend != "auto"):
+    asked, wanted, fallback = Task(*task), settled if backend == "auto" else backend, ""
+    known = BACKENDS.get(wanted)
+    if mesh is not None and (known is None or not known.device or backend == "auto"):
         raise ArgumentError(f'mesh needs backend="xla", which runs on devices; backend is {backend!r}')
-    if backend == "eager" or (backend == "auto" and settled == "eager"):
+    if wanted == "eager":
         if dtype != "float64":
             raise ArgumentError(f"dtype is {dtype!r}, but the engine computes in double precision: pass 'float64'")
         return Trainer(asked)
@@ -76,13 +76,17 @@ def choose(
         chosen.require()
         if eager_only():
             raise RefusedError("strict() and detect_anomaly() check every operation")
-        from wengert.training.compiled import CompiledLosses  # needs NumPy
+        from wengert.training.program import CompiledTask  # needs NumPy
 
-        work = None
+        hosts, steps, work = Hosts([len(asked.examples)]), None, None
+        if chosen.device:
+            from wengert.training.devices import devices_of  # needs JAX
+
+            hosts, steps = devices_of(len(asked.examples), mesh)
         if backend == "auto" and chosen == default_backend():
             count = len(asked.examples)
             work = (EVERY, EVERY) if settled else (epochs * count, min(size or count, count))
-        compiled = CompiledLosses(asked, chosen, mesh, work)
+        compiled = CompiledTask(asked, chosen, hosts, steps, work)
         if compiled.serves:
             return Trainer(asked, compiled)
     except MissingExtraError as error:
@@ -97,18 +101,18 @@ def choose(
 
 
 class Trainer:
-    """A task in training: by an array program as long as it is valid, else by the engine.
+    """A task in training: by array programs as long as they are valid, else by the engine.
 
     Attributes:
         task: the task.
-        compiled: the array program; None if there is none, or no longer.
+        compiled: the array programs; None if there are none, or no longer.
         fallback: why the engine runs although it was not asked for; else empty.
         hosts: the processes that train together.
     """
 
-    def __init__(self, task: Task, compiled: CompiledLosses | None = None, fallback: str = "") -> None:
+    def __init__(self, task: Task, compiled: CompiledTask | None = None, fallback: str = "") -> None:
         self.task: Task = task
-        self.compiled: CompiledLosses | None = compiled
+        self.compiled: CompiledTask | None = compiled
         self.fallback: str = fallback
         self.hosts: Hosts = Hosts([len(task.examples)]) if compiled is None else compiled.hosts
 
@@ -117,7 +121,7 @@ class Trainer:
         """The back end that runs now, or "eager" for the engine."""
         return "eager" if self.compiled is None else self.compiled.backend.name
 
-    def _ask(self, program: Callable[[CompiledLosses], Answer], engine: Callable[[], Answer]) -> Answer:
+    def _ask(self, program: Callable[[CompiledTask], Answer], engine: Callable[[], Answer]) -> Answer:
         """Return the result of the array program, or of the engine if there is no program or it is stale."""
         if self.compiled is None:
             return engine()
@@ -157,20 +161,15 @@ class Trainer:
         Raises:
             DivergedError: a loss is not finite; its step was not made.
         """
-        order, number, loss, score = orders.next(self.compiled is not None), 0, 0.0, 0.0
+        compiled, number, loss, score = self.compiled, 0, 0.0, 0.0
+        order = orders.next(compiled is not None)
         every, shares = self.hosts.batches(size)
         cuts = every[self.hosts.here]
-
-        def flat_steps() -> FlatSteps | None:
-            flat = self.compiled.flat_steps(order, size, optimizer, clip_norm) if self.compiled is not None else None
-            if flat is not None:
-                flat.meanwhile = orders.prepare
-            return flat
-
-        flat = flat_steps()
+        if compiled is not None:
+            compiled.begin(order, size, optimizer, clip_norm, orders.prepare)
         try:
             while number < len(shares):
-                made, loss = self._flat_steps(flat, number, cuts[number], loss)
+                made, loss = self._steps(number, cuts[number], loss)
                 if not made:
                     batch, made = order[cuts[number] : cuts[number + 1]], 1
                     try:
@@ -179,22 +178,15 @@ class Trainer:
                         raise DivergedError(f"batch {number}: {reason}") from None
                     loss += shares[number] * outcome[0]
                     score += sum(outcome[1:])
-                    if flat is not None and flat.is_old():
-                        score += flat.end()
-                        flat = flat_steps()
                 number += made
                 progress.batches(made)
         finally:
-            score += flat.end(goes_on) if flat is not None else 0.0
+            score += compiled.end(goes_on) if compiled is not None else 0.0
         return (loss,) if self.task.metric is None else (loss, score / self.hosts.total)
 
-    def _flat_steps(self, flat: FlatSteps | None, number: int, start: int, loss: float) -> tuple[int, float]:
-        """Make some steps on arrays from a batch on; return their number and the epoch's loss so far. The number is 0
-        if this or another process cannot make any.
-        """
-        if flat is None or self.compiled is None:
-            return self.hosts.least(0), loss
-        return self._ask(lambda _: flat.step(number, start, loss), lambda: (0, loss))
+    def _steps(self, number: int, start: int, loss: float) -> tuple[int, float]:
+        """Make some steps on arrays from a batch on, if possible; see `CompiledTask.steps`."""
+        return self._ask(lambda program: program.steps(number, start, loss), lambda: (self.hosts.least(0), loss))
 
     def _step(self, batch: Places, optimizer: Optimizer, clip_norm: float | None) -> Outcome:
         """Make one step on a batch; return its outcome before the step."""
@@ -220,40 +212,45 @@ class Trainer:
             added = self.task.regularization()
             added.backward()
             penalty = added.data
-        outcomes: list[Outcome] = []
-        rest = batch
-        while len(rest):
-            count = CHUNK if self.compiled is None else self.compiled.chunk
-            made, new = self._piece(rest[:count])
-            made.backward(1.0 / len(batch))
-            outcomes += new
-            rest = rest[count:]
-        loss, *score = map(sum, zip(*outcomes, strict=True))
+        loss, *score = self._sums(batch)
         return (loss / len(batch) + penalty, *score)
-
-    def _piece(self, places: Places) -> tuple[Value, list[Outcome]]:
-        """Return the sum of the losses of these examples, and one outcome for all of them or one for each."""
-        return self._ask(lambda program: program.piece(places), lambda: self._eager_piece(places))
-
-    def _eager_piece(self, places: Places) -> tuple[Value, list[Outcome]]:
-        results = [self._example(*self.task.examples[i]) for i in places]
-        return total(loss for loss, _ in results), [outcome for _, outcome in results]
 
     def measure(self) -> Outcome:
         """Return the mean loss of the validation examples, and the mean metric if there is one."""
-        own = self._ask(lambda program: program.measure(), self._eager_measure)
-        return tuple(self.hosts.mean(own, len(self.task.held_out)))
+        count = len(self.task.held_out)
+        sums = self._sums(range(count), held_out=True)
+        return tuple(self.hosts.mean([number / count for number in sums], count))
 
-    def _eager_measure(self) -> Outcome:
-        with no_grad():
-            outcomes = [self._example(x, y)[1] for x, y in self.task.held_out]
-        return tuple([sum(column) / len(outcomes) for column in zip(*outcomes, strict=True)])
+    def _sums(self, places: Places, held_out: bool = False) -> list[float]:
+        """Return the sums over some examples of the loss and of the metric if there is one. The gradient of their mean
+        loss is added to the parameters, unless they are held out.
+        """
+        outcomes: list[Outcome] = []
+        rest = places
+        while len(rest):
+            count = CHUNK if self.compiled is None else self.compiled.chunk
+            made, new = self._piece(rest[:count], held_out)
+            if not held_out:
+                made.backward(1.0 / len(places))
+            outcomes += new
+            rest = rest[count:]
+        return [*map(sum, zip(*outcomes, strict=True))]
 
-    def _example(self, x: Any, y: Any) -> tuple[Value, Outcome]:
+    def _piece(self, places: Places, held_out: bool) -> tuple[Value, list[Outcome]]:
+        """Return the sum of the losses of these examples, and one outcome for all of them or one for each."""
+        return self._ask(lambda program: program.piece(places, held_out), lambda: self._eager_piece(places, held_out))
+
+    def _eager_piece(self, places: Places, held_out: bool) -> tuple[Value, list[Outcome]]:
         model, loss_of, metric = self.task[:3]
-        prediction = model(x)
-        loss = loss_of(prediction, y)
-        return loss, (loss.data,) if metric is None else (loss.data, float(metric(prediction, y)))
+        examples = self.task.held_out if held_out else self.task.examples
+        losses: list[Value] = []
+        outcomes: list[Outcome] = []
+        with no_grad() if held_out else nullcontext():
+            for x, y in [examples[i] for i in places]:
+                prediction = model(x)
+                losses.append(loss_of(prediction, y))
+                outcomes.append((losses[-1].data, *([] if metric is None else [float(metric(prediction, y))])))
+            return total(losses), outcomes
 
     def release(self) -> None:
         """Update the Values of the parameters and the optimizer from arrays."""
