@@ -67,7 +67,6 @@ def _judge_test(trial: Trial, seen: Seen, follows: bool) -> Verdict:
 
 @lru_cache(256)
 def expected(trial: Trial, about: About) -> list[Outcome]:
-    """What a right engine gives."""
     return list(trial.outcomes(model_kit(RIGHT, about.plan, about.parts)))
 
 
@@ -98,8 +97,6 @@ DERIVED = {"neg", "sub", "div", "rsub", "rdiv", "radd", "rmul"}
 
 
 class _Found(NamedTuple):
-    """A slip, and where it showed."""
-
     slip: Slip
     trial: Trial
     at: Outcome = ("", "", 0.0)  # what was expected there
@@ -119,7 +116,6 @@ class _Examination:
         self.missing: set[str] = set()  # operations that are not there yet
 
     def verdict(self, every: list[Trial]) -> Verdict:
-        """Judge all trials."""
         judged = {}
         for trial in sorted(every, key=_rank):
             judged[trial.id] = self.judge(trial)
@@ -166,7 +162,6 @@ class _Examination:
         return "ok", ""
 
     def absent(self, trial: Trial) -> tuple[str, str]:
-        """The state of what is not there."""
         if trial.op:
             self.missing.add(trial.op)
         own_row = trial.id.startswith("twice") and "backward" in self.about.parts  # that of its operation says so
@@ -208,7 +203,6 @@ class _Examination:
         return bool(({trial.op, "mul", "add", ""} | LEANS.get(trial.op, set())) & self.wrong)
 
     def having(self, *chosen: Slip) -> list[ModelEngine]:
-        """The engines with further slips."""
         engines = self.known
         for slip in chosen:
             engines = [engine.changed(change) for engine in engines for change in slip.changes][:AT_MOST]

@@ -57,7 +57,6 @@ class Trial(NamedTuple):
     step: int = 7
 
     def outcomes(self, kit: Kit) -> Iterator[Outcome]:
-        """Run it."""
         return self.run(kit.at(self.id, self.needs))
 
 
@@ -95,7 +94,6 @@ class Draw:
         return [x if self.below(2) else -x for x in self.choose(self.NICE, n)]
 
     def number(self) -> float:
-        """One of them."""
         return self.numbers(1)[0]
 
     def pairs(self) -> list[tuple[float, float]]:
@@ -129,22 +127,18 @@ class Kit:
         self.doing: str = ""  # what is called, where an error is told with it
 
     def draw(self, name: str) -> Draw:
-        """The numbers of the trial of that name."""
         return Draw(self.plan.seed, name)
 
     def at(self, name: str, needs: str) -> Kit:
-        """This kit, ready for a trial."""
         self.numbers: Draw = self.draw(name)
         self.method: str = next((need for need in needs.split() if need not in NAMES), "")  # that of the operation
         self.scope: dict[str, Any] = {}  # the names of the program that ran last
         return self
 
     def unfit(self, kind: str, message: str) -> NoReturn:
-        """End the trial."""
         raise UnfitError(kind, message)
 
     def leaves(self, *numbers: float) -> list[Any]:
-        """A new leaf of each number."""
         return [self.make(number) for number in numbers]
 
     def drawn(self, names: str) -> dict[str, float]:
@@ -211,7 +205,6 @@ class Kit:
         return any(result == result != 0.0 for result, _ in looked)
 
     def value(self, x: Any) -> float:
-        """The number in a Value."""
         if x is None:
             self.unfit("none", "the operation gives None, expected a Value")
         if not hasattr(x, self.names["data"]):
@@ -224,7 +217,6 @@ class Kit:
         return 0.0 if grad is None else self._number(grad, self.names["grad"])
 
     def backward(self, x: Any) -> None:
-        """Run the backward pass from x."""
         try:
             getattr(x, self.names["backward"])()
         except TypeError as error:
@@ -235,12 +227,10 @@ class Kit:
             raise UnfitError("called" if called else "unassigned", f"a node's .{name} is None") from None
 
     def zero(self, *xs: Any) -> None:
-        """Set gradients to zero."""
         for x in xs:
             setattr(x, self.names["grad"], 0.0)
 
     def put(self, x: Any, number: float) -> None:
-        """Set the number in a Value."""
         setattr(x, self.names["data"], number)
 
     def parts(self, x: Any) -> list[Any]:

@@ -46,7 +46,6 @@ class ModelEngine:
         )
 
     def changed(self, change: Change) -> ModelEngine:
-        """The engine with a slip."""
         rules = {op: self.rules[op]._replace(**fields) for op, fields in change.items() if op in RULES}
         return replace(self, rules={**self.rules, **rules}, **{k: v for k, v in change.items() if k not in RULES})
 
@@ -63,8 +62,6 @@ def model_kit(engine: ModelEngine, plan: TrialPlan, parts: Collection[str] = NAM
 
 @dataclass(eq=False)
 class ModelNode:
-    """One number of the model."""
-
     engine: ModelEngine
     past: list[ModelNode]  # what earlier calls of backward() visited, where an engine remembers that
     data: float
@@ -99,7 +96,6 @@ class ModelNode:
         return ModelNode(self.engine, self.past, value, op, tuple(nodes))
 
     def push(self) -> None:
-        """Hand the gradient on to the operands."""
         if not self.op:
             return
         rule, operands = self.engine.rules[self.op], self.operands
@@ -112,7 +108,6 @@ class ModelNode:
                 x.grad += gradient
 
     def backward(self) -> None:
-        """The backward pass, as the engine does it."""
         engine = self.engine
         order = _walk(self, engine, {id(node) for node in self.past})
         if engine.remembers:

@@ -33,7 +33,6 @@ FUNCTIONS = (0, 10, 11, 12)
 
 
 def gather(modules: Mapping[str, Any]) -> dict[str, Any]:
-    """Every trial, by its id."""
     rows = [row for step, name in ASKED.items() for row, _ in modules["own"].tests(step, modules[name])]
     return {row[1]: modules["kit"].Trial(*row) for row in [*modules["trials"].TRIALS, *rows]}
 

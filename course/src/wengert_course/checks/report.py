@@ -96,12 +96,10 @@ class Verdict:
         self.rows.append(Row(name, state not in ("note", "not there"), values, gradients, state, remark, self.step))
 
     def not_yet(self, name: str, says: str = "") -> None:
-        """A line of the table, of what is still to do."""
         self.row(name, "", state="not yet")
         self.later += [NotYet(name, says)] if says else []
 
     def add(self, other: Verdict) -> None:
-        """Put another verdict behind this one."""
         self.rows += other.rows
         self.findings += other.findings
         self.later += other.later

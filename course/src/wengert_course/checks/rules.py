@@ -32,13 +32,10 @@ SCOPE: dict[str, Any] = {name: getattr(math, name) for name in FUNCTIONS} | {"si
 
 @cache
 def formula(text: str, names: str = "x, y=0.0") -> Callable[..., Any]:
-    """The function of a formula."""
     return eval(f"lambda {names}: {text}", SCOPE)  # type: ignore[no-any-return]  # the texts stand in the tables alone
 
 
 class Rule(NamedTuple):
-    """How an operation behaves."""
-
     value: str  # its value, a formula of x and y
     slopes: tuple[str, ...]  # what each operand gets, as a formula of x, y and o, and of g where `above` is 1
     above: str = "g"  # what that is multiplied by: the gradient of the result, unless something stands in its place
@@ -50,11 +47,9 @@ class Rule(NamedTuple):
     crossed: bool = False  # whether the reflected operation forgets to exchange its operands
 
     def of(self, *operands: float) -> float:
-        """The value."""
         return float(formula(self.value)(*operands))
 
     def gradients(self, o: float, g: float, *operands: float) -> list[float]:
-        """What each operand gets."""
         above = formula(self.above, "o, g")(o, g)
         return [slope * above for slope in formula(f"({', '.join(self.slopes)},)", "o, g, x, y=0.0")(o, g, *operands)]
 

@@ -73,7 +73,6 @@ class Supervisor:
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing more to be said."""
         return self.todo == [] or bool(self.stopped)
 
     def _one_process(self) -> None:
@@ -119,7 +118,6 @@ class Supervisor:
         self.limit = min(self.end, time.monotonic() + self.timeout / 4)
 
     def plan(self) -> str:
-        """What it is to try, and how."""
         assert self.about is not None
         return json.dumps({"trials": self.todo, "plan": self.about.plan}) + "\n"
 
@@ -137,7 +135,6 @@ class Supervisor:
             self.printed.append(text.decode("utf-8", "replace"))
 
     def output(self) -> str:
-        """The beginning of what the file printed."""
         return "".join(self.printed)[:KEPT]
 
     def remarks(self, rows: list[Any]) -> list[str]:
@@ -197,7 +194,6 @@ class _Process:
         self.errors = os.fdopen(from_errors, "rb")
 
     def tell(self, plan: str) -> None:
-        """Say what is to be tried."""
         with contextlib.suppress(OSError):  # it has ended: its silence will tell
             self.plans.write(plan.encode())
             self.plans.flush()

@@ -19,8 +19,6 @@ Change = Mapping[str, Any]
 
 
 class Slip(NamedTuple):
-    """One way to get an engine wrong."""
-
     name: str  # for programs: a word or two, of those in docs/checking.md
     says: str  # what is wrong; {op} stands for the operation
     write: tuple[str, ...] = ()  # what to write instead; empty for the rule of the operation
@@ -35,12 +33,10 @@ BINARY = ("add", "sub", "mul", "div", "powv")
 
 
 def _of(op: str, name: str, says: str, *write: str, **fields: Any) -> Slip:
-    """A slip of one operation: the fields of its rule."""
     return Slip(name, f"{{op}}: {says}", write, ({op: fields},))
 
 
 def _local(op: str) -> Iterator[Slip]:
-    """The slips that one operation can have."""
     right = RULES[op].slopes
     new = f"out = Value({shown_value(op)}, ...)"
     for name, says, *slopes in SLOPES.get(op, []):
@@ -59,7 +55,6 @@ def _local(op: str) -> Iterator[Slip]:
 
 
 def _slip(name: str, says: str, write: Sequence[str] = (), changes: Sequence[Change] = ()) -> Slip:
-    """A slip as the file has it."""
     return Slip(name, says, lines(TEXTS, write), tuple(changes))
 
 

@@ -46,8 +46,6 @@ NOT_TRIED = Seen(kind="not tried")
 
 @dataclass(frozen=True)
 class About:
-    """What is there, and what is asked."""
-
     step: int  # of the course
     given: bool  # whether the step was given, not found by what is there
     parts: frozenset[str]  # that the class has, by the names of kit.NAMES

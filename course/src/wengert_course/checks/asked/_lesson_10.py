@@ -54,6 +54,5 @@ def summed(own, draw):
 
 
 def probabilities(zs):
-    """The softmax of numbers."""
     exps = [math.exp(z) for z in zs]
     return [e / sum(exps) for e in exps]
