@@ -16,7 +16,9 @@ import pytest
 
 import wengert
 from tests.compiler.checks import specializations
-from wengert import Value
+from wengert import Value, losses
+from wengert.nn import MLP
+from wengert.optim import SGD
 
 np = pytest.importorskip("numpy")
 
@@ -241,3 +243,18 @@ def test_a_missing_attribute_of_a_module_is_missing() -> None:
     compiled = wengert.compile(lambda x: w * x if not hasattr(module, "DEBUG") else w)
     assert [compiled(2.0).data for _ in range(6)] == [2.0] * 6
     assert specializations(compiled) == [1]
+
+
+def test_the_parameters_of_an_optimizer_are_read_without_its_count_of_steps() -> None:
+    model = MLP(2, [3, 1], rng=1)
+    optimizer = SGD(model, 0.1)
+    compiled = wengert.compile(lambda: losses.l2(optimizer.parameters, 0.5))
+    for _ in range(8):
+        optimizer.zero_grad()
+        penalty = compiled()
+        assert penalty.data == pytest.approx(0.5 * sum(p.data**2 for p in model.parameters()), rel=1e-14)
+        penalty.backward()
+        optimizer.step()
+    assert specializations(compiled) == [1]
+    optimizer.parameters.append(Value(2.0))
+    assert compiled().data == pytest.approx(0.5 * sum(p.data**2 for p in [*model.parameters(), 2.0 * w]), rel=1e-14)

@@ -63,7 +63,13 @@ NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
 FLOATS = (float, np.float64)
 # The names of functions that read all attributes of an object.
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
-READS_ALL |= {"named_parameters", "parameters", "state_dict"}
+# Compiled methods that read all attributes of their own object: those of `wengert.nn.Module`.
+WALKS = frozenset(["named_parameters", "parameters", "state_dict"])
+
+
+def walks(kind: type, mentioned: Collection[str]) -> bool:
+    """Return True if code that mentions some names may call a method that reads all attributes of such an object."""
+    return any(n in mentioned and of_class(kind, n) is not MISSING for n in WALKS)
 
 
 def spelt(key: Any) -> str:
@@ -464,7 +470,7 @@ class Proxies:
         made = self._keep(x, SimpleNamespace() if kind is SimpleNamespace else object.__new__(derived))
         self._originals[id(made)] = made, x, name
         self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
-        if kind is SimpleNamespace or self.reads_all:
+        if kind is SimpleNamespace or self.reads_all or walks(kind, self.mentioned):
             self.note(NAMES, x, None, f"the attributes of {name}")
             for n in attributes_of(x):
                 object.__setattr__(made, n, self.read(ATTRIBUTE, x, n, f"{name}.{n}"))
@@ -631,7 +637,7 @@ class Proxies:
             self._refuse(f"it reads {name}, a {what}, which is written in C and may change without being seen")
         self._freeze_class(kind, kind.__name__)
         self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
-        every = self.reads_all or any(map(is_opaque, kind.__mro__))
+        every = self.reads_all or walks(kind, self.mentioned) or any(map(is_opaque, kind.__mro__))
         for n in attributes_of(x) if every else [n for n in self.mentioned if n[:2] != "__"]:
             found = of_class(kind, n)
             at_object = found is MISSING or isinstance(found, MemberDescriptorType)

@@ -30,7 +30,17 @@ import numpy as np
 from wengert.compiler.call import MISSING, CallPath, look
 from wengert.compiler.trace import proxies, standins
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
-from wengert.compiler.trace.proxies import CELL, READS_ALL, View, attributes_of, closes_over, names_of, own, spelt
+from wengert.compiler.trace.proxies import (
+    CELL,
+    READS_ALL,
+    View,
+    attributes_of,
+    closes_over,
+    names_of,
+    own,
+    spelt,
+    walks,
+)
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.recorder import watching
 from wengert.engine import Value
@@ -188,7 +198,7 @@ class PurityCheck:
                 return []
             self._keep(x, name, lambda x: [vars(x).get(n, MISSING) for n in named])
             return [(there[n], f"{name}.{n}") for n in named if n in there]
-        if self.reads_all or self.walks_all:
+        if self.reads_all or self.walks_all or walks(type(x), self.mentioned):
             self._keep(x, name, lambda x: [getattr(x, n, None) for n in attributes_of(x)])
             return [(getattr(x, n), f"{name}.{n}") for n in attributes_of(x)]
         then = [own(x, n) for n in named]
