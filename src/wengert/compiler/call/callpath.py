@@ -603,9 +603,13 @@ class CallPath:
 
     def call_batch(self, args: tuple[Any, ...], named: dict[str, Any], how: str) -> Any:
         """Return the mean, the sum or an array of the results for a batch."""
+        disabled = False
         if in_force:
-            return self.runtime.call(args, named, how)
-        return self.serve(args, named, how, False)
+            mode = self.runtime.mode()
+            if mode is None:
+                return self.runtime.call(args, named, how)
+            disabled = mode
+        return self.serve(args, named, how, disabled)
 
     def serve(self, args: tuple[Any, ...], named: dict[str, Any], how: str, disabled: bool) -> Any:
         """Return the result of the specializations, or let the runtime take over. `how` is mean, sum or map for a
