@@ -120,9 +120,8 @@ class CompiledTask:
         path = runtime.latest()
         self.serves = self._is_compiled() and (work is None or path.least <= work[1])
         self.close: float = path.kernel.agree  # the tolerance, since the engine sums in another order
-        steps = path.lifted.program.size
-        scalars, arrays = counted(path.nodes, "scalar operation"), counted(steps, "array operation")
-        self.became: str = f"{scalars} became {arrays}"
+        arrays = counted(path.lifted.program.size, "array operation")
+        self.became: str = f"{counted(path.nodes, 'scalar operation')} became {arrays}"
 
     def _compiled(self, function: Callable[..., Any]) -> Compiled:
         """Compile a function for the back end, or by the rule of counts."""
