@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.call import MISSING, CallPath, look
-from wengert.compiler.trace import proxies, standins
+from wengert.compiler.trace import proxies, standins, tracers
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
 from wengert.compiler.trace.proxies import (
     CELL,
@@ -43,8 +43,8 @@ from wengert.compiler.trace.proxies import (
 )
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.recorder import watching
-from wengert.engine import Value
-from wengert.ops import TABLE
+from wengert.engine import Many, Value
+from wengert.ops import TABLE, coerce
 
 __all__ = ["DRAWS", "CallTrace", "PurityCheck"]
 
@@ -65,6 +65,8 @@ TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UN
 COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
 OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
 OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
+TRACING = {id(vars(module)) for module in (coerce, proxies, tracers)}  # those of code that runs for traced numbers
+PLAIN_RESULTS = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # nothing that has items
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # the code that imports a module for the first time
 
 
@@ -300,6 +302,8 @@ class CallTrace:
 
     def note(self, frame: Any, event: str, arg: Any) -> None:
         """Handle an event of Python's profiler."""
+        if event == "c_call" or event == "c_return" or (type(arg) in PLAIN_RESULTS and id(frame.f_globals) in TRACING):
+            return  # first, since a traced operation has two dozen events; no list is read again from such a return
         if self.proxies is not None and self.proxies.recorder.evaluating:
             return
         if event == "return":
