@@ -163,8 +163,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         ("a pipe", "is no folder", "name a folder of your own in WENGERT_CACHE"),
         ("a link", "is a link", "name a folder of your own in WENGERT_CACHE"),
         ("foreign", "belongs to somebody else", "name a folder of your own in WENGERT_CACHE"),
-        ("of the group", "can be written by others", "chmod go-w .*cache"),
-        ("of all", "can be written by others", "chmod go-w .*cache"),
+        ("of the group", "can be written by others", "chmod go-w .*?cache"),
+        ("of all", "can be written by others", "chmod go-w .*?cache"),
     ],
 )
 def test_a_folder_that_others_may_write_to(
@@ -201,8 +201,8 @@ def test_a_folder_that_others_may_write_to(
     if where.is_dir():
         assert [(file.name, file.read_bytes()) for file in files(tmp_path)] == content
     assert cli.main(["info"]) == cli.main(["cache"]) == cli.main(["cache", "clear"]) == 0
-    printed = capsys.readouterr().out
-    assert len(re.findall(rf"off: {where} {why}.*{what}", printed)) == 3
+    printed = " ".join(capsys.readouterr().out.split())
+    assert len(re.findall(rf"off: {where} {why}.*?{what}", printed)) == 3
     assert not where.is_dir() or len(files(tmp_path)) == 1
 
 
@@ -403,7 +403,8 @@ def test_the_commands_that_show_and_clear_it(folder: Path, capsys: pytest.Captur
     (folder / "notes.txt").write_text("mine")
     for command in ("info", "cache"):
         assert cli.main([command]) == 0
-        assert f"cache    {folder}: 3.0 MB in 3 files, at most 512 MB\n" in capsys.readouterr().out
+        printed = " ".join(capsys.readouterr().out.split())
+        assert f"cache {folder}: 3.0 MB in 3 files, at most 512 MB" in printed
     assert cli.main(["cache", "clear"]) == 0
     assert capsys.readouterr().out == f"removed 3.0 MB in 3 files, from {folder}\n"
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]

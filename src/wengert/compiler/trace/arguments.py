@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from wengert._forks import in_child
 from wengert.compiler import policy
 from wengert.compiler.call import is_exact
 from wengert.compiler.trace.keys import Itself, key_of, objects_in
@@ -115,6 +117,18 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
     if kind is list or (kind is tuple and not batched):
         return _sequence(name, x, batched)
     return None if kind is dict or isinstance(x, tuple) else StaticSpec(key_of(x))
+
+
+_lock = threading.Lock()
+
+
+def _renew() -> None:
+    """Replace the lock in a forked child, where the thread that held it is gone."""
+    global _lock
+    _lock = threading.Lock()
+
+
+in_child(_renew)
 
 
 @functools.lru_cache(1024)
@@ -441,7 +455,8 @@ class Reader:
         signature = self.signatures.get(key)
         if signature is None:
             made = Signature(self.signature, shapes, batched, key, bool(aliases))
-            signature = self.signatures.setdefault(key, made)
+            with _lock:  # `setdefault` of a WeakValueDictionary may let two threads be first
+                signature = self.signatures.setdefault(key, made)
         return Arguments(args, named, originals, signature, arrays, passed, self.static)
 
 
