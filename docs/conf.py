@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tempfile
+from doctest import DocTestParser
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))  # the extensions of this documentation alone
@@ -161,7 +162,7 @@ def without_empty_ends(app, name, content):
 
 
 class Played(SphinxDirective):
-    """A page of steps, played in a frame: of an expression over the names of the Python blocks before it."""
+    """A page that plays, in a frame: an animation, or the steps of a Value, over the names of the blocks before it."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -173,13 +174,18 @@ class Played(SphinxDirective):
             for block in self.state.document.findall(nodes.literal_block):
                 if block.get("language") == "python":
                     exec(block.astext(), names)
-        page = wengert.steps(eval(self.arguments[0], names)).page()
+                elif block.get("language") == "pycon":
+                    for example in DocTestParser().get_examples(block.astext()):
+                        exec(example.source, names)
+            shown = eval(self.arguments[0], names)
+            page = (wengert.steps(shown) if isinstance(shown, wengert.Value) else shown).page()
+        title = re.search("<title>(.*?)</title>", page)[1]
         file = f"steps-{self.env.docname}-{self.lineno}.html"
         folder = Path(self.env.app.outdir, "_static")
         folder.mkdir(parents=True, exist_ok=True)
         page.save(folder / file)
         source = f"_static/{file}#{self.options.get('at', 0)}"
-        shown = f'src="{source}" height="800" title="The computation, step by step"'
+        shown = f'src="{source}" height="800" title="{title}"'
         return [nodes.raw("", f"<p><iframe {shown}></iframe></p>", format="html")]
 
 

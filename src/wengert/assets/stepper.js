@@ -8,19 +8,16 @@ const constants = data.constants.map(real);
 const size = names.length, root = size - 1;
 const made = [...kinds.keys()].filter((i) => kinds[i] >= 0);
 const end = 2 * made.length + 1;
-const byId = (id) => document.getElementById(id);
-const ids = "first back play on last at count by speed assign step said curves view graph reset off against h ratio leaves about".split(" ");
-const ui = Object.fromEntries(ids.map((id) => [id, byId(id)]));
+Object.assign(ui, found("by assign step curves view graph reset off against h ratio leaves"));
 // Nodes of a layer that are told one by one.
 const MANY = 6;
 // Of a page in a page the height follows the picture, which may be as high as this; a picture that would have to be
 // made smaller than this to be seen as a whole is opened at a size at which it can be read.
 const HIGHEST = 480, SMALLEST = 0.2, READABLE = 0.72, FAR = 0.5;
-const framed = parent !== window;
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const delay = () => +ui.speed.value;
 
 let values, partials;
-let at = 0, timer = 0, zoom = 1, chosen = kinds.indexOf(-1);
+let zoom = 1, chosen = kinds.indexOf(-1);
 
 function restore() {
   values = data.values.map(real);
@@ -200,10 +197,6 @@ function curve(points) {
   return d;
 }
 
-function set(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
 // -- showing a position ---------------------------------------------------------------------------------------------
 
 const turnOf = (k) => (k <= made.length ? made[k - 1] : made[end - k]);
@@ -250,7 +243,6 @@ function show(moving) {
   if (phase === "backward" && at > made.length + 1) gains(run.flatMap((k) => now.moves[k - made.length - 1].map((c) => ({ ...c, node: turnOf(k) }))), assign, travels);
   if (travels && passing.length) travel(passing, phase === "backward" ? now.moves[at - made.length - 1] : null);
   ui.step.className = phase;
-  ui.said.setAttribute("aria-live", timer ? "off" : "polite");
   ui.said.replaceChildren();
   let first = null;
   stories.slice(0, MANY).forEach(({ head, said, node: i }, n) => {
@@ -268,11 +260,7 @@ function show(moving) {
   if (stories.length > MANY) html("p", { textContent: `and ${stories.length - MANY} more nodes of this layer` }, ui.said);
   if (assign) html("p", { className: "lost", textContent: verdict(wrong) }, ui.said);
   curves(node, at);
-  ui.at.value = at;
-  ui.at.setAttribute("aria-valuetext", `step ${at} of ${end} ${phase}`);
-  set(ui.count, `step ${at} of ${end}`);
-  ui.first.disabled = ui.back.disabled = at === 0;
-  ui.on.disabled = ui.last.disabled = at === end;
+  shown(`step ${at} of ${end}`, `step ${at} of ${end} ${phase}`);
   follow(node);
 }
 
@@ -438,27 +426,6 @@ function by(way) {
   go(to);
 }
 
-function pause() {
-  clearInterval(timer);
-  timer = 0;
-  ui.play.setAttribute("aria-pressed", "false");
-  ui.play.lastChild.textContent = "Play";
-  ui.play.querySelector("path").setAttribute("d", "M4 2v12l9-6z");
-}
-
-function play() {
-  if (timer) return pause();
-  if (at === end) at = 0;
-  timer = setInterval(() => {
-    by(1);
-    if (at === end) pause();
-  }, +ui.speed.value);
-  ui.play.setAttribute("aria-pressed", "true");
-  ui.play.lastChild.textContent = "Pause";
-  ui.play.querySelector("path").setAttribute("d", "M3 2h4v12H3zM9 2h4v12H9z");
-  by(1);
-}
-
 function visit(i) {
   if (dragged) return;
   pause();
@@ -488,29 +455,16 @@ function overGraph(event, i) {
   follow(next);
 }
 
-const to = (where) => () => (pause(), where());
-ui.first.onclick = to(() => go(0));
-ui.last.onclick = to(() => go(end));
-ui.back.onclick = to(() => by(-1));
-ui.on.onclick = to(() => by(1));
 ui.h.oninput = () => (effect(), again());
 ui.by.onchange = () => show();
-ui.play.onclick = play;
-ui.at.oninput = () => (pause(), go(+ui.at.value));
 ui.assign.onchange = () => (show(), effect());
-ui.speed.onchange = () => timer && (pause(), play());
 const zoomTo = (size) => () => ((zoomed = true), scale(size()));
 byId("in").onclick = zoomTo(() => zoom * 1.25);
 byId("out").onclick = zoomTo(() => zoom / 1.25);
 byId("fit").onclick = zoomTo(() => Math.min(fitted(), 1.5));
-document.onkeydown = (event) => {
-  const inField = event.target.matches("input:not(#at), select"), inView = event.target === ui.view && zoom > fitted() * 1.01 && event.shiftKey;
-  const moves = { ArrowRight: () => by(1), ArrowLeft: () => by(-1), Home: () => go(0), End: () => go(end) };
-  if (inField && event.target !== ui.assign || inView || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key in moves) to(moves[event.key])();
-  else if (event.key === " " && !event.target.matches("button, input")) play();
-  else return;
-  event.preventDefault();
+// With Shift the arrow keys scroll a picture that is larger than its view.
+ui.view.onkeydown = (event) => {
+  if (event.target === ui.view && zoom > fitted() * 1.01 && event.shiftKey) event.stopPropagation();
 };
 
 // The picture is moved by dragging it.
@@ -573,15 +527,13 @@ function sliders() {
 
 restore();
 ui.reset.addEventListener("click", () => (restore(), (ui.reset.disabled = true), show(), effect()));
-document.querySelector("h1").textContent = document.title;
 set(ui.about, data.words.about);
-ui.at.max = end;
 const [ahead, behind] = document.querySelectorAll("#phases i");
 ahead.style.flexGrow = made.length;
 behind.style.flexGrow = made.length + 1;
 build();
 sliders();
-let wide = 0, zoomed = false, tallest = 0, across = 0;
+let wide = 0, zoomed = false;
 function opened() {
   if (ui.view.clientWidth !== wide && !zoomed) {
     scale(fitted() < SMALLEST ? READABLE : Math.min(fitted(), 1.4));
@@ -590,17 +542,7 @@ function opened() {
   wide = ui.view.clientWidth;
 }
 
-// The page around a frame may make it as high as this: the highest of all steps so far, so that nothing jumps.
-function report() {
-  tallest = Math.max(across === innerWidth ? tallest : 0, Math.ceil(document.body.getBoundingClientRect().height));
-  across = innerWidth;
-  if (framed) parent.postMessage({ wengert: tallest }, "*");
-}
-
-document.body.classList.toggle("framed", framed);
-// A frame may get its size late.
 new ResizeObserver(opened).observe(ui.view);
-new ResizeObserver(report).observe(document.body);
 // The address names a step and, after a comma, a leaf.
 const [first, named] = decodeURIComponent(location.hash.slice(1)).split(",");
 if (kinds[names.indexOf(named)] < 0) chosen = names.indexOf(named);

@@ -27,7 +27,7 @@ def plot_weights(model: Any, axes: Any = None) -> Any:
         ArgumentError: the model has no parameters.
         MissingExtraError: matplotlib is not installed.
     """
-    return _histograms(_by_layer(model, "data"), "weights and biases", axes)
+    return _histograms(_numbers(model, "data"), "weights and biases", axes)
 
 
 def plot_gradients(model: Any, axes: Any = None) -> Any:
@@ -40,7 +40,7 @@ def plot_gradients(model: Any, axes: Any = None) -> Any:
         ArgumentError: the model has no parameters.
         MissingExtraError: matplotlib is not installed.
     """
-    layers = _by_layer(model, "grad")
+    layers = _numbers(model, "grad")
     none = not any(number for numbers in layers.values() for number in numbers)
     note = ": all 0" if none else ""
     return _histograms(layers, f"gradients{note}", axes)
@@ -76,11 +76,20 @@ def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
     return _histograms(layers, f"activations, {len(rows):,} example{'' if len(rows) == 1 else 's'}", axes)
 
 
-def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
-    """Group the data or the gradients of the parameters by layer."""
-    layers: dict[str, list[float]] = {}
+def _numbers(model: Any, what: str) -> dict[str, list[float]]:
+    """Return the data or the gradients of the parameters of each layer."""
+    return {layer: [getattr(p, what) for p in members] for layer, members in by_layer(model).items()}
+
+
+def by_layer(model: Any) -> dict[str, list[Any]]:
+    """Group the parameters of a model by layer.
+
+    Raises:
+        ArgumentError: the model has no named parameters.
+    """
+    layers: dict[str, list[Any]] = {}
     for name, p in model.named_parameters() if hasattr(model, "named_parameters") else ():
-        layers.setdefault(LAYER.sub("", name) or type(model).__name__.lower(), []).append(getattr(p, what))
+        layers.setdefault(LAYER.sub("", name) or type(model).__name__.lower(), []).append(p)
     if not layers:
         raise ArgumentError(f"{model!r:.80} has no parameters: there is nothing to draw")
     return layers

@@ -179,19 +179,21 @@ def _curves(axes: Any, curves: dict[str, list[float]], colour: str) -> list[Any]
 def _classifier(model: Any, order: list[int], cut: float | None) -> Callable[[list[Point]], list[int]]:
     """Make a function that classifies a list of points from a model of one point."""
 
-    def label(outputs: Any) -> int:
-        numbers = [float(getattr(x, "data", x)) for x in (outputs if hasattr(outputs, "__len__") else [outputs])]
-        if len(numbers) > 1:
-            return numbers.index(max(numbers))
-        if cut is not None:
-            return order[-1] if numbers[0] > cut else order[0]
-        return min(order, key=lambda c: abs(c - numbers[0]))
-
     def classify(points: list[Point]) -> list[int]:
         with no_grad():
-            return [label(model(point)) for point in points]
+            return [class_of(model(point), order, cut) for point in points]
 
     return classify
+
+
+def class_of(outputs: Any, order: list[int], cut: float | None) -> int:
+    """Return the class that a model's outputs stand for, as `plot_decision_boundary` says."""
+    numbers = [float(getattr(x, "data", x)) for x in (outputs if hasattr(outputs, "__len__") else [outputs])]
+    if len(numbers) > 1:
+        return numbers.index(max(numbers))
+    if cut is not None:
+        return order[-1] if numbers[0] > cut else order[0]
+    return min(order, key=lambda c: abs(c - numbers[0]))
 
 
 def _grid(

@@ -1,31 +1,27 @@
 """Writes the steps of a computation as one interactive HTML file.
 
-The file contains the numbers, the positions of the boxes and one script that draws them, and fetches nothing: its
-Content-Security-Policy allows only that script and that style, by their hashes. They come from `wengert/assets` and are
-compressed, so that a page is small enough to be sent. Text from users gets into the page only as JSON, and is drawn as
-text.
+The file contains the numbers, the positions of the boxes and the rules in JavaScript. Text from users gets into the
+page only as JSON, and is drawn as text.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import zlib
 from math import isfinite
 from typing import Any
 
-from wengert.errors import ArgumentError, counted, file_name
+from wengert.errors import ArgumentError, counted
 from wengert.graph import Graph
 from wengert.ops import TABLE
 from wengert.view import naming
 from wengert.view.backward import Pass
 from wengert.view.graph import Folding, edges, is_by_hand, layout, ranked
 from wengert.view.javascript import Script
-from wengert.view.markup import asset, attribute, cells, document
+from wengert.view.markup import cells
 from wengert.view.naming import number
+from wengert.view.player import Page, packed
 
-__all__ = ["Page", "page"]
+__all__ = ["page"]
 
 MOST_NODES, MOST_WAYPOINTS = 3000, 60_000  # the limits of a page
 Kind = tuple[str, int, int, bool]  # an operation's name, number of operands, index in the table; if its rule is shown
@@ -35,30 +31,6 @@ AROUND_NAME, AROUND_SYMBOL, OVERLAP = 18.0, 16.0, 8.0  # padding in a box and in
 EXACT = 1e15  # integers below it are exact as a float (IEEE 754: up to 2**53)
 ACROSS, DOWN = 78.0, 18.0  # gaps between boxes, for the numbers on an edge
 TITLE = "Backpropagation, step by step: "
-
-
-class Page(str):
-    """An HTML page; a notebook shows it in an iframe."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"Page({len(self) / 1000:.1f} kB of HTML; page.save(path) writes it to a file)"
-
-    def save(self, path: Any) -> None:
-        """Write it to a file.
-
-        Raises:
-            ArgumentError: the path is not a path.
-        """
-        with open(file_name(path), "w", encoding="utf-8", newline="\n") as file:
-            file.write(self)
-
-    def _repr_html_(self) -> str:
-        return (
-            f'<iframe sandbox="allow-scripts" title={attribute(TITLE)} width="100%" height="720" '
-            f'style="border:0" srcdoc={attribute(self)}></iframe>\n<script>{asset("framed.js")}</script>'
-        )
 
 
 def page(backward: Pass) -> Page:
@@ -76,22 +48,9 @@ def page(backward: Pass) -> Page:
     script = Script()
     data, rules = _data(backward, script)
     written = ",\n".join(rule or "null" for rule in rules)
-    program = f'"use strict";\n{script.definitions()}\nconst rules=[{written}];\n{asset("stepper.js")}'
-    style, start, paper = asset("stepper.css"), asset("unpack.js"), ":root{color-scheme:light dark}"
-    scripts, styles = f"'{_hash(start)}' '{_hash(program)}'", f"'{_hash(paper)}' '{_hash(style)}'"
-    packed = zlib.compress(json.dumps([style, program, asset("stepper.html")], ensure_ascii=False).encode(), 9)
-    body = (
-        f'<script type="application/json" id="data">{data}</script>\n'
-        f'<script type="text/plain" id="packed">{base64.b64encode(packed).decode()}</script>\n'
-        f"<script>{start}</script>\n"
-        "<noscript>This page needs JavaScript, which is switched off here.</noscript>"
-    )
-    return Page(document(TITLE + backward.names[-1], f"script-src {scripts}; style-src {styles}", paper, body) + "\n")
-
-
-def _hash(text: str) -> str:
-    """Return the hash of a script or a style for the policy."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    program = f"{script.definitions()}\nconst rules=[{written}];"
+    recorded = f'<script type="application/json" id="data">{data}</script>\n'
+    return packed(TITLE + backward.names[-1], recorded, program, "stepper")
 
 
 def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:

@@ -15,7 +15,8 @@ from wengert.errors import ArgumentError, OperandError, counted, file_name
 from wengert.graph import Graph
 from wengert.view.backward import Contribution, Pass
 from wengert.view.foreign import ForeignGraph, can_be_seen
-from wengert.view.steps.page import Page, page
+from wengert.view.player import Page
+from wengert.view.steps.page import page
 
 __all__ = ["Contribution", "Step", "Steps", "steps"]
 
