@@ -15,6 +15,7 @@ os.environ["WENGERT_INTERPRETED"] = "1"  # Python files show their signatures; e
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from scenes import SCENES
 from sources import site
 from sphinx.util.docutils import SphinxDirective
 
@@ -70,6 +71,10 @@ def page(lesson):
             {} if drawn else {"classes": "plot"}
         )
         cells.append(made)
+        if cell.text.startswith("slope(f, 3.0)"):
+            cells.append(
+                {"cell_type": "markdown", "id": "secant", "metadata": {}, "source": "```{played} secant\n:at: 6\n```"}
+            )
     return notebook | {"cells": cells}
 
 
@@ -162,31 +167,38 @@ def without_empty_ends(app, name, content):
 
 
 class Played(SphinxDirective):
-    """A page that plays, in a frame: an animation, or the steps of a Value, over the names of the blocks before it."""
+    """A page that plays, in a frame: a scene, an animation, or the steps of a Value; the latter two over the names of
+    the blocks before it.
+    """
 
     required_arguments = 1
     final_argument_whitespace = True
     option_spec = {"at": directives.nonnegative_int}  # noqa: RUF012  (docutils)
 
     def run(self):
+        scene = SCENES.get(self.arguments[0])
+        page = scene() if scene else self.played()
+        title = re.search("<title>(.*?)</title>", page)[1]
+        file = f"steps-{self.env.docname.replace('/', '-')}-{self.lineno}.html"
+        folder = Path(self.env.app.outdir, "_static")
+        folder.mkdir(parents=True, exist_ok=True)
+        page.save(folder / file)
+        source = f"{'../' * self.env.docname.count('/')}_static/{file}#{self.options.get('at', 0)}"
+        shown = f'src="{source}" height="800" title="{title}"'
+        return [nodes.raw("", f"<p><iframe {shown}></iframe></p>", format="html")]
+
+    def played(self):
         names = {}
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # where blocks save their files
             for block in self.state.document.findall(nodes.literal_block):
                 if block.get("language") == "python":
                     exec(block.astext(), names)
                 elif block.get("language") == "pycon":
-                    for example in DocTestParser().get_examples(block.astext()):
-                        exec(example.source, names)
+                    with contextlib.redirect_stdout(None):
+                        for example in DocTestParser().get_examples(block.astext()):
+                            exec(example.source, names)
             shown = eval(self.arguments[0], names)
-            page = (wengert.steps(shown) if isinstance(shown, wengert.Value) else shown).page()
-        title = re.search("<title>(.*?)</title>", page)[1]
-        file = f"steps-{self.env.docname}-{self.lineno}.html"
-        folder = Path(self.env.app.outdir, "_static")
-        folder.mkdir(parents=True, exist_ok=True)
-        page.save(folder / file)
-        source = f"_static/{file}#{self.options.get('at', 0)}"
-        shown = f'src="{source}" height="800" title="{title}"'
-        return [nodes.raw("", f"<p><iframe {shown}></iframe></p>", format="html")]
+        return (wengert.steps(shown) if isinstance(shown, wengert.Value) else shown).page()
 
 
 class Operations(SphinxDirective):

@@ -24,6 +24,17 @@ function paint(cells) {
   context.putImageData(picture, 0, 0);
 }
 
+// What is said takes as much room as the longest sentence, so that nothing jumps.
+function reserve() {
+  const longest = ui.said.cloneNode();
+  longest.removeAttribute("style");
+  longest.textContent = frames.reduce((most, { said }) => (said.length > most.length ? said : most), "");
+  ui.said.after(longest);
+  ui.said.style.minHeight = `${longest.offsetHeight}px`;
+  longest.remove();
+}
+
+new ResizeObserver(reserve).observe(document.querySelector("main"));
 set(ui.about, film.about);
 if (film.cells) paint(film.cells);
 go(+location.hash.slice(1) || 0);

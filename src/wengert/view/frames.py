@@ -11,7 +11,6 @@ from math import isfinite
 from typing import Any
 
 from wengert.view.markup import attribute, escape
-from wengert.view.naming import number
 from wengert.view.player import Page, packed
 
 __all__ = ["Chart", "film"]
@@ -51,10 +50,10 @@ class Chart:
         canvas = f'<foreignObject {box}><canvas width="{cells}" height="{cells}"></canvas></foreignObject>'
         self.title, self.marks = title, [f'{canvas * (cells > 0)}<rect class="frame" {box}/>']
         self.text((LEFT, TOP - 9), title, "head")
-        for value, text in (ticks or {y: number(y) for y in up}).items():
+        for value, text in ({y: f"{y:.3g}" for y in up} if ticks is None else ticks).items():
             self.text((LEFT - 5, self.at((across[0], value))[1] + 4), text, "tick end")
         for x, kind in zip(across, ("tick", "tick end"), strict=True):
-            self.text((self.at((x, up[0]))[0], high - 6), number(x), kind)
+            self.text((self.at((x, up[0]))[0], high - 6), f"{x:.3g}", kind)
 
     def at(self, point: Point) -> Point:
         """Return where a point of the axes is in the drawing."""
