@@ -76,7 +76,7 @@ def nudge():
     tangents = graph.push_forward({0: 1.0})
     joined = [(x, place) for place in range(len(graph)) for _, x in edges(graph, place)]
     drawn = layout([(WIDE, HIGH)] * len(graph), joined, across=24.0, down=30.0)
-    chart = Chart("", (0.0, 1.0), (0.0, 1.0), round(drawn.height) + 16, ticks={})
+    chart = Chart("The graph of f = d*e", (0.0, 1.0), (0.0, 1.0), round(drawn.height) + 16, ticks={})
     chart.marks.clear()
     left, top = (400 - drawn.width) / 2, 8.0
     ends = []

@@ -133,6 +133,7 @@ def test_each_scene_plays(browser: Any, tmp_path: Path, scenes: Any, name: str) 
         browser.get((tmp_path / "scene.html").as_uri())
         unpacked(browser)
         assert browser.execute_script("return document.documentElement.scrollWidth") == 390
+        assert all(drawing.get_attribute("aria-label") for drawing in browser.find_elements("css selector", ".panel"))
         height = browser.execute_script("return document.body.offsetHeight")
         browser.execute_script("ui.speed.value = 150; play()")
         until(lambda: browser.execute_script("return at === end && !timer"))
