@@ -60,7 +60,7 @@ PEERS = (
     Peer("jax", "jax_tensors", "jax.jit, arrays"),
     Peer("numpy", "numpy_by_hand", "NumPy by hand"),
     Peer("numpy-kernel", "numpy_by_hand", "NumPy by hand, without update", kernel=True),
-    Peer("c", "plain_c", "plain C, no graph (the limit)"),
+    Peer("c", "plain_c", "plain C, no graph"),
 )
 
 WORKLOADS = {

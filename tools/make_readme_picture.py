@@ -180,7 +180,7 @@ SHOWN = {  # rows of the page of benchmarks, and what the chart calls them
     "jax.jit, arrays": "JAX, arrays, jit",
     "**Wengert**, compiled loss": "Wengert, compiled",
     "NumPy by hand": "NumPy by hand",
-    "plain C, no graph (the limit)": "C, no graph: the limit",
+    "plain C, no graph": "C, no graph",
 }
 UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 LINE, LEFT, RIGHT, TOP = 34, 320, 760, 64  # the names have room in the widest of the usual fonts, DejaVu Sans
