@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler import compile
-from wengert.errors import ArgumentError, DataError, LengthError
+from wengert.errors import ArgumentError, DataError, LengthError, counted
 from wengert.graph import Graph
 from wengert.view.frames import Chart, film
 from wengert.view.naming import number
@@ -121,7 +121,8 @@ class TrainingAnimation:
                 }
             )
         shades = [[*bytes.fromhex(colour[1:]), WASH] for colour in CLASSES] + [[128, 128, 128, WASH]]
-        about = f"{len(self._X)} points, {sum(map(len, self._layers.values()))} parameters"
+        parameters = sum(map(len, self._layers.values()))
+        about = f"{counted(len(self._X), 'point')}, {counted(parameters, 'parameter')}"
         panels = [chart.svg() for chart in (plane, losses, slopes)]
         return film("A training run", about, panels, frames, shades=shades)
 
