@@ -130,7 +130,7 @@ def test_what_cannot_be_plotted_is_said() -> None:
         with pytest.raises(ArgumentError, match="has no parameters: there is nothing to draw"):
             plots.plot_gradients(other)
     points = [[0.0, 1.0], [1.0, 0.0]]
-    with pytest.raises(LengthError, match="there are 2 points but 1 classes"):
+    with pytest.raises(LengthError, match="X has 2 points but Y has 1"):
         plots.plot_decision_boundary(lambda points: [0] * len(points), points, [0])
     with pytest.raises(DataError, match="X is empty"):
         plots.plot_decision_boundary(lambda points: [0] * len(points), [], [])
