@@ -530,3 +530,39 @@ def test_a_value_among_the_arguments_that_is_a_key_is_told_by_the_engine() -> No
     compiled = wengert.compile(lambda v: v * weights.get(v, 1.0))
     with pytest.warns(UserWarning, match="asks which Value an argument is"):
         assert [compiled(v).data for v in (W, Value(2.0), W)] == [6.0, 2.0, 6.0]
+
+
+class Finalized:
+    """An object in a cycle, which only the garbage collector ends."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        finalize()
+
+
+def finalize() -> int:
+    return 1
+
+
+def test_finalizers_of_others_are_no_steps_of_the_function() -> None:
+    def listed(x: Any) -> list[Any]:
+        return [[x] for _ in range(20)][0]
+
+    def function(x: Any) -> Any:
+        return sum(w * listed(x)[0] * k for k in range(40))
+
+    w, threshold = Value(0.5), gc.get_threshold()
+    try:
+        for allocations in range(100, 1_500, 37):  # in the watched run, in the traced one, before and after
+            compiled = wengert.compile(function)
+            gc.collect()
+            cycles = [Finalized() for _ in range(5)]
+            del cycles
+            gc.set_threshold(allocations)
+            assert [compiled(x).data for x in (1.0, 2.0)] == [390.0, 780.0]
+            gc.set_threshold(*threshold)
+            assert "uncompiled" not in compiled.report()
+    finally:
+        gc.set_threshold(*threshold)

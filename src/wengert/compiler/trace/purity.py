@@ -248,12 +248,8 @@ class PurityCheck:
     def run(self, call: Callable[[], Any]) -> Any:
         """Make the call and return its result; afterwards `effect` and `change` say what it did."""
         before = random_state()
-        sys.setprofile(self._event)
-        try:
-            with watching():
-                result = call()
-        finally:
-            sys.setprofile(None)
+        with watching():
+            result = _profiled(call, self._event)
         if random_state() != before:
             self.effect = self.effect or DRAWS
         self.compare()
@@ -322,12 +318,25 @@ class CallTrace:
             self.steps.append(arg.__name__)
 
     def follow(self, call: Callable[[], Any]) -> Any:
-        sys.setprofile(self.note)
         try:
-            return call()
+            return _profiled(call, self.note)
         finally:
-            sys.setprofile(None)
             self.returned = None, None, None
+
+
+def _profiled(call: Callable[[], Any], handler: Callable[[Any, str, Any], None]) -> Any:
+    """Make a call with a profiler's handler, and without the garbage collector, which would run finalizers of other
+    code within it.
+    """
+    is_enabled = gc.isenabled()
+    gc.disable()
+    sys.setprofile(handler)
+    try:
+        return call()
+    finally:
+        sys.setprofile(None)
+        if is_enabled:
+            gc.enable()
 
 
 @functools.lru_cache(4096)
