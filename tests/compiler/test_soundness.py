@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import math
 import pickle
 import random
@@ -503,7 +504,6 @@ def test_functions_that_call_each_other_are_first_called_in_two_threads() -> Non
 
 
 def test_what_python_calls_when_it_collects_garbage_is_none_of_the_functions() -> None:
-    import gc
     import time
 
     def note(phase: str, info: Any) -> None:
@@ -548,7 +548,7 @@ def finalize() -> int:
 
 def test_finalizers_of_others_are_no_steps_of_the_function() -> None:
     def listed(x: Any) -> list[Any]:
-        return [[x] for _ in range(20)][0]
+        return [[x] for _ in range(20)][-1]
 
     def function(x: Any) -> Any:
         return sum(w * listed(x)[0] * k for k in range(40))
