@@ -32,6 +32,12 @@ class Chart:
         cells: the number of cells in each direction that frames colour; 0 for none.
     """
 
+    across: Any
+    high: Any
+    up: Any
+    title: Any
+    marks: Any
+
     def __init__(
         self,
         title: str,

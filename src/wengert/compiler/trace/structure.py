@@ -164,6 +164,10 @@ class Structure:
         Unrecordable: the result is, or holds, an object that existed before the call and may change.
     """
 
+    build: Any
+    needs_leaves: Any
+    needs_numbers: Any
+
     def __init__(
         self,
         plain: Parts,
