@@ -323,7 +323,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
             child.backward(gradient * partial)
 
     def _partials(self):
-        """The partial derivative by each operand, from what _backward() makes of a gradient of 1."""
+        """The partial derivative with respect to each operand: what _backward() makes of a gradient of 1."""
         kept = [(node, node.grad) for node in (self, *self._prev)]
         found = []
         for node in (self, *self._prev):

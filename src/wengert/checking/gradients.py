@@ -224,7 +224,7 @@ class _Subject:
         return outputs
 
     def numbers(self, order: int) -> list[float]:
-        """Compute `outputs` as floats, the last derivative by a reverse sweep in floats."""
+        """Compute `outputs` as floats, with a reverse sweep in floats for the last derivative."""
         if order == 1:
             return [x.data if isinstance(x, Value) else x for x in self.outputs(1)]
         outputs = self.outputs(order - 1)

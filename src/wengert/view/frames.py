@@ -32,11 +32,11 @@ class Chart:
         cells: the number of cells in each direction that frames colour; 0 for none.
     """
 
-    across: Any
-    high: Any
-    up: Any
-    title: Any
-    marks: Any
+    across: Point
+    high: int
+    up: Point
+    title: str
+    marks: list[str]
 
     def __init__(
         self,

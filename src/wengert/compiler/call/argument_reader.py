@@ -39,6 +39,7 @@ class ArgumentReader:
         checks_identity: True if the signature depends on whether the same object is passed elsewhere too.
     """
 
+    # Fields that are set several at a time; C types are in the .pxd.
     expected: Any
     place: Any
     shape: Any

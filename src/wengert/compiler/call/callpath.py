@@ -252,10 +252,9 @@ class Call:
         """
         if len(x) != self.count:  # another thread may change it
             return 0
-        rows = policy.ROOM // (8 * reader.size) if reader.size else self.count
-        rows = rows if 0 < rows < self.count else self.count
+        rows = max(policy.ROOM // (8 * max(reader.size, 1)), 1)
         for start in range(0, self.count, rows):
-            piece = x if rows == self.count else x[start : start + rows]
+            piece = x if rows >= self.count else x[start : start + rows]
             if start:
                 memory.let_others()
                 memory.check_signals()

@@ -132,6 +132,7 @@ class Place:
         number: the float's position among a program's parameters; -1 if the program does not use it.
     """
 
+    # Fields that are set several at a time; C types are in the .pxd.
     kind: Any
     key: Any
     leaf: Any

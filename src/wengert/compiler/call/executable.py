@@ -38,6 +38,7 @@ class Executable:
     that are not in use, also in a forked child.
     """
 
+    # Fields that are set several at a time; C types are in the .pxd.
     kernel: Any
     parameters: Any
     shape: Any
@@ -149,6 +150,7 @@ class Workspace:
         is_bounded: True if all indices of the last run were in bounds.
     """
 
+    # Fields that are set several at a time; C types are in the .pxd.
     params_at: Any
     grads_at: Any
     reals: Any

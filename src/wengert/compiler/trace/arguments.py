@@ -119,13 +119,13 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
     return None if kind is dict or isinstance(x, tuple) else StaticSpec(key_of(x))
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # keys may have equality of their own, which may call the function
 
 
 def _renew() -> None:
     """Replace the lock in a forked child, where the thread that held it is gone."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 in_child(_renew)

@@ -270,10 +270,9 @@ class PurityCheck:
         self.path.note(frame, event, arg)
         if event != "c_call" or is_known(code, frame.f_globals) or _is_pure(arg, not is_standard(code)):
             return
-        if not _is_collecting(frame):
-            of = getattr(arg, "__self__", None)
-            owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
-            self.effect = f"it calls {owner}{arg.__name__}, which has side effects or returns another result each time"
+        of = getattr(arg, "__self__", None)
+        owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
+        self.effect = f"it calls {owner}{arg.__name__}, which has side effects or returns another result each time"
 
 
 class CallTrace:
@@ -359,10 +358,8 @@ def is_step(frame: Any) -> bool:
 
 def is_aside(frame: Any) -> bool:
     """Return True for a frame that is not the function's doing: code of the standard library, or a generated method,
-    that is called by code which is not followed; or a callback of the garbage collector.
+    that is called by code which is not followed.
     """
-    if frame.f_code in _collecting():
-        return True
     if frame.f_code.co_name == "__init_subclass__" and frame.f_back and frame.f_back.f_globals is OF_PROXIES:
         return True
     while frame is not None and (is_standard(frame.f_code) or _is_written(frame)):
@@ -380,19 +377,6 @@ def _is_written(frame: Any) -> bool:
         return False
     module = str(frame.f_globals.get("__name__"))
     return module.startswith("namedtuple_") or frame.f_code.co_qualname.startswith("__create_fn__.")
-
-
-def _is_collecting(frame: Any) -> bool:
-    """Return True for a frame inside a callback of the garbage collector."""
-    called = _collecting()
-    while frame is not None and frame.f_code not in called:
-        frame = frame.f_back
-    return frame is not None
-
-
-def _collecting() -> list[Any]:
-    """List the code of the garbage collector's callbacks."""
-    return [getattr(callback, "__code__", None) for callback in gc.callbacks]
 
 
 def _same(now: Any, then: Any) -> bool:

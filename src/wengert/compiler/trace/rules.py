@@ -97,7 +97,7 @@ def _paths(recorder: Recorder, results: Any, tries: bool) -> list[RulePath]:
                 made = results()
             except (Unrecordable, Opaque):
                 raise
-            except Exception:
+            except Exception:  # on a branch that was not taken: it has no result
                 if not found:
                     raise
                 recorder.guards = known

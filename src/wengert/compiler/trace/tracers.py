@@ -360,7 +360,7 @@ def computed(function: Any, *xs: Any) -> Any:
     """Call a function on numbers; if it raises, the recording is valid for these numbers only."""
     try:
         return function(*map(number_of, xs))
-    except Exception:
+    except Exception:  # of any type of number
         for x in xs:
             concrete(x)
         raise
