@@ -129,7 +129,7 @@ def _bars(results: Results, growth: Growth, lifts: Lifts) -> list[str]:
         size = sizes[max(sizes)]
         reached = marked(f"{size:.1f}", size <= BYTES)
         lines.append(f"| bytes an operation, in a graph of {max(sizes):,} | {BYTES} | {reached} |")
-    return lines
+    return lines if len(lines) > 2 else []
 
 
 def _overview(results: Results) -> list[str]:

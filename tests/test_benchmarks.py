@@ -128,6 +128,10 @@ def test_of_a_kernel_whole_steps_are_compared_and_the_kernel_is_timed():
     assert "| `tiny`: time of Wengert, compiled loss / NumPy by hand | at most 1.0x |" in text
 
 
+def test_without_rows_there_is_no_table_of_targets():
+    assert "|" not in report.targets({}, {})
+
+
 def test_the_first_call_of_a_compiled_function_is_timed():
     pytest.importorskip("numpy", reason="the compiler needs it")
     rows = race.lift(PEERS["compiled"], ["moons"], 60.0, quiet)
