@@ -54,7 +54,7 @@ class Checked:
         self.loaded = linked(compiled(self.made.text))
 
     def run(self, arrays: Any, seed: float | None) -> tuple[list[Any], Any]:
-        """The outputs and derivatives by inputs, and those by the parameters, by the seam's own convention."""
+        """The outputs, and the derivatives with respect to inputs and to parameters, as `Kernel` returns them."""
         kernel, both = self.kernel, seed is not None
         count = next((len(x) for x, a in zip(arrays, kernel.inputs, strict=True) if a.batched), 1)
         kinds = [np.int64 if a.role == "index" else np.float64 for a in kernel.inputs]

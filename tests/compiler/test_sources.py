@@ -245,7 +245,7 @@ ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value is not None]
 
 
 def run(compiled: Any, language: str, arguments: list[Any], arrays: list[Any]) -> tuple[float, list[float]]:
-    """What a printed program gives in a library: its value, and the gradients by the parameters that are given."""
+    """What a printed program gives in a library: its value, and the gradients with respect to the parameters given."""
     space: dict[str, Any] = {}
     exec(compiled.source(language), space)
     *_, function = [thing for thing in space.values() if isinstance(thing, types.FunctionType)]

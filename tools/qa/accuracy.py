@@ -478,7 +478,7 @@ def compiled_tables(names: Sequence[str], count: int, say: Callable[[str], None]
         found = measured(row, truth, list(points(row, count)), who)
         for k in range(1 + row.arity):
             if found["engine"][k].count:
-                which = f"by {_operands(row)[k - 1]}" if k else "value"
+                which = f"with respect to {_operands(row)[k - 1]}" if k else "value"
                 lines.append(f"| `{row.name}` | {which} | {' | '.join(figure(found[who][k].ulp) for who in found)} |")
                 beyond += [
                     f"{row.name}, {which}, {kind}: {figure(worst[k].ulp)} at {worst[k].at}"

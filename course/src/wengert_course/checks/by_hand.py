@@ -26,7 +26,8 @@ class Expression(NamedTuple):
 
     leaves: dict[str, float]  # their numbers in the lesson
     results: dict[str, str]
-    slopes: dict[str, tuple[str, str]]  # of each name the result it goes into, and the local derivative of that by it
+    # of each name the result it goes into, and its local derivative with respect to the name
+    slopes: dict[str, tuple[str, str]]
 
 
 EXPRESSIONS = {row: Expression(**parts) for row, parts in steps.TEXTS["by_hand"].items()}

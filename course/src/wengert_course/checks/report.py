@@ -191,7 +191,7 @@ class Report:
                 lines += ["", title]
             if chosen and notes and self.right and not in_full:
                 short = [_wrapped(f"- {printable(finding.says)}", "  ", width, first="") for finding in chosen]
-                where = "(where, and what to write: wengert check --strict, or report.findings)"
+                where = "(`wengert check --strict` or `report.findings` says where, and what to write instead)"
                 lines += ["", *[line for told in short for line in told], *_wrapped(where, "", width)]
                 continue
             for number, finding in enumerate(chosen, 1):
