@@ -37,7 +37,7 @@ def secant():
         line = [(u, f(AT) + slope * (u - AT)) for u in (1.0, 5.2)]
         ends = [(u, v) for u, v in line if chart.up[0] <= v <= chart.up[1]]
         ends += [(AT + (v - f(AT)) / slope, v) for v in chart.up if 1.0 <= AT + (v - f(AT)) / slope <= 5.2]
-        ratio = f"(f({number(AT + h)}) - f(3)) / {number(h)} = {number(slope)}"
+        ratio = f"(f(3 + {number(h)}) - f(3)) / {number(h)} = {number(slope)}"
         frames.append(
             {
                 "count": f"h = {number(h)}",
@@ -55,6 +55,16 @@ def secant():
 
 NUDGE = 0.01
 WIDE, HIGH = 112.0, 62.0  # of a box
+STYLE = """
+.panel .mid { text-anchor: middle; }
+.panel .sum { font-weight: 600; fill: color-mix(in srgb, var(--colour) 60%, var(--ink)); }
+.panel .box { fill: var(--box); stroke: var(--edge); stroke-width: 1.2; }
+.panel .now { stroke: var(--backward); stroke-width: 3; fill: var(--backward-wash); }
+.panel .wire { fill: none; stroke: var(--edge); stroke-width: 1.3; }
+.panel .hot { stroke: var(--backward); stroke-width: 3; }
+.panel .none { visibility: hidden; }
+.panel .box ~ circle { transition: cx 0.9s, cy 0.9s; }
+"""  # the last: what travels along the edges
 
 
 def nudged(a):
@@ -97,14 +107,10 @@ def nudge():
     moving = [i for i in range(len(graph)) if tangents[i]]
     frames = [_nudged(graph, again, tangents, joined, ends, moving[:k]) for k in range(len(moving) + 1)]
     frames[0]["said"] = f"a is moved by {NUDGE}. How far does f move?"
-    frames[-1]["said"] += f"\nbackward() says the same in one go: the gradient of a is {number(graph.values[0].grad)}."
+    moves, slope = number(NUDGE * tangents[-1]), number(graph.values[0].grad)
+    frames[-1]["said"] += f"\n{moves} is {slope} × {NUDGE}, and {slope} is the gradient of a that backward() computes."
     about = "each node moves by its derivative times the nudge"
-    return film("A nudge runs through a graph", about, [chart.svg()], frames, pace=1)
-
-
-def times(x, y):
-    """A product of two numbers, as a sentence of the stepper has it."""
-    return fill("@0 × #1", [number(x), number(y)])
+    return film("A nudge runs through a graph", about, [chart.svg()], frames, pace=1, style=STYLE)
 
 
 def _nudged(graph, again, tangents, joined, ends, moved):
@@ -121,7 +127,8 @@ def _nudged(graph, again, tangents, joined, ends, moved):
         marks[f"wire{k}"] = {"class": "wire hot" if arrives and target == now else "wire"}
         if target == now and source in moved:
             slot = next(at for at in range(graph.starts[now], graph.starts[now + 1]) if graph.operands[at] == source)
-            terms.append(times(graph.partials[slot], NUDGE * tangents[source]))
+            factors = [number(graph.partials[slot]), number(NUDGE * tangents[source])]
+            terms.append(fill("#0 × #1" if terms else "@0 × #1", factors))
     said = f"a moves by {NUDGE}."
     if terms:
         change = again.values[now].data - graph.values[now].data
@@ -144,7 +151,7 @@ SURFACE, BANDS = 96, 11  # cells in each direction; shades
 
 
 def line_loss(w, b):
-    """The mean square by which w x + b misses the points of a line."""
+    """The mean squared error of w x + b at the points."""
     return wengert.mean([losses.mse(w * x + b, 0.9 * x + 0.4) for x in XS])
 
 

@@ -54,6 +54,9 @@ def test_the_secant_has_its_slope_and_becomes_the_tangent(scenes: Any) -> None:
         assert second["cy"] == pytest.approx(26 + (65.0 - (20.0 + 14.0 * h + 3.0 * h * h)) * up, abs=0.1)
         told = float(re.findall(r"(?:= |is )([\d.]+)", frame["said"])[-1].rstrip("."))
         assert told == pytest.approx(14.0 + 3.0 * h, rel=1e-3)
+        if h:  # what is printed is true as it is printed
+            quotient, result = frame["said"].removeprefix("Slope of the secant: ").split(" = ")
+            assert eval(quotient, {"f": lambda x: 3 * x**2 - 4 * x + 5}) == pytest.approx(float(result), rel=1e-3)
 
 
 def test_a_nudge_moves_each_node_by_its_derivative(scenes: Any) -> None:
@@ -74,7 +77,9 @@ def test_a_nudge_moves_each_node_by_its_derivative(scenes: Any) -> None:
     for frame, change in zip(film["frames"][2:], again, strict=True):
         assert float(re.findall(r"it moves by (\S+)\.(?:\s|$)", frame["said"])[0]) == pytest.approx(change, rel=1e-3)
     assert "= -0.03. Computed again" in film["frames"][-1]["said"]
-    assert film["frames"][-1]["said"].endswith("the gradient of a is -3.")
+    assert " moves by 1 × 0.03 + (-6) × 0.01 = -0.03." in film["frames"][-1]["said"]
+    last = "\n-0.03 is -3 × 0.01, and -3 is the gradient of a that backward() computes."
+    assert film["frames"][-1]["said"].endswith(last)
 
 
 def descended(name: str) -> list[tuple[float, float, float]]:

@@ -1,4 +1,4 @@
-// What a page of steps begins with: its style, its skeleton and its program are packed, and run from here.
+// What a page that plays begins with: its style, its skeleton and its program are packed, and run from here.
 (async () => {
   const packed = Uint8Array.from(atob(document.getElementById("packed").textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -102,7 +102,13 @@ class Chart:
 
 
 def film(
-    title: str, about: str, panels: Sequence[str], frames: Sequence[dict[str, Any]], pace: int = 10, **more: Any
+    title: str,
+    about: str,
+    panels: Sequence[str],
+    frames: Sequence[dict[str, Any]],
+    pace: int = 10,
+    style: str = "",
+    **more: Any,
 ) -> Page:
     """Make the page.
 
@@ -112,8 +118,9 @@ def film(
         panels: the drawings, as SVG.
         frames: of each its `count`, what is `said`, and `marks`: the attributes by id ("text" is the text); perhaps
             `cells`, a letter for each cell.
-        pace: how many frames are shown in the time of one step of the page of steps.
+        pace: frames per 1.2 s at normal speed.
+        style: CSS rules for marks of these panels.
         more: `shades`, red, green, blue and alpha for each letter from "A"; `cells`, for all frames.
     """
     data = json.dumps({"frames": frames, "about": about, "pace": pace, **more}, separators=(",", ":"))
-    return packed(title, "", f"const film={data};", "frames", panels="\n".join(panels))
+    return packed(title, "", f"const film={data};", "frames", "\n".join(panels), style)
