@@ -118,11 +118,88 @@ def test_of_a_long_run_as_many_epochs_are_kept_as_can_be_told_apart() -> None:
     assert film(animation)[0]["frames"][-1]["count"] == "epoch 999 of 999"
 
 
+def test_a_run_that_goes_on_begins_where_it_began() -> None:
+    X, Y = data.moons(20, seed=1, labels=(-1, 1))
+    model = MLP(2, [3, 1], rng=random.Random(1))
+    optimizer = optim.SGD(model, lr=0.05)
+    history = fit(model, losses.hinge, X, Y, optimizer, 3, progress=False)
+    animation = TrainingAnimation(model, losses.hinge, X, Y)
+    before = [p.data for p in model.parameters()]
+    for end in (5, 8):  # it can also be continued with the same animation
+        fit(model, losses.hinge, X, Y, optimizer, end, progress=False, history=history, callback=animation)
+        assert animation.parameters[3] == before
+        frames = film(animation)[0]["frames"]
+        assert [frame["count"] for frame in frames] == [f"epoch {k} of {end}" for k in range(3, end + 1)]
+        assert frames[0]["said"] == "Before this run"
+        assert frames[1]["said"].startswith(f"loss {history.loss[3]:.4g}")
+
+
+def test_a_long_run_that_goes_on_keeps_its_first_epoch() -> None:
+    model = MLP(2, [1], rng=random.Random(1))
+    animation = TrainingAnimation(model, losses.mse, [[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    history = wengert.History([1.0] * 7)
+    for _ in range(500):
+        history.loss.append(1.0)
+        animation(history)
+    assert sorted(animation.parameters) == [*range(7, 507, 8), 507]
+
+
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_it_records_one_run(epochs: int) -> None:
+    animation, model, loss, X, Y, _ = trained(epochs=epochs)
+    optimizer = optim.Adam(model, lr=0.05)
+    with pytest.raises(ArgumentError, match="this animation has recorded another run: make a new one"):
+        fit(model, loss, X, Y, optimizer, 6, progress=False, callback=animation)
+    shown, _ = film(animation)
+    assert [frame["count"] for frame in shown["frames"]] == [f"epoch {k} of {epochs}" for k in range(epochs + 1)]
+
+
+def test_a_metric_that_is_no_fraction_is_no_percentage() -> None:
+    X, Y = data.moons(20, seed=1, labels=(-1, 1))
+    model = MLP(2, [1], rng=random.Random(1))
+    animation = TrainingAnimation(model, losses.mse, X, Y)
+    history = wengert.History([2.0, 1.0], [3.0, 0.5], [7.116, 0.5], [0.25, 0.75])
+    animation(history)
+    said = film(animation)[0]["frames"][-1]["said"]
+    assert said == "loss 1, validation loss 0.5, accuracy 0.5, validation accuracy 75.0 %"
+
+
+def test_negative_losses_are_below_zero() -> None:
+    X, Y = [[0.0, 1.0], [1.0, 0.0]], [0, 1]
+    for given, low, top in (
+        ([-1.0, -2.0, -4.0], "-4", "0"),
+        ([2.0, float("-inf"), -2.0], "-2", "2"),
+        ([0.0, 0.0, 0.0], "0", "1"),
+        ([float("nan")], "0", "1"),
+    ):
+        animation = TrainingAnimation(MLP(2, [1]), losses.mse, X, Y)
+        history = wengert.History()
+        for x in given:
+            history.loss.append(x)
+            animation(history)
+        _, skeleton = film(animation)
+        drawn = skeleton.partition("Loss in each epoch")[2].partition("</svg>")[0]
+        assert re.findall(r'class="tick end".*?>(.*?)<', drawn)[:2] == [low, top]
+        (line,) = re.findall(r'class="line c1" d="(.*?)"', drawn)
+        heights = [float(y) for y in re.findall(r",([\d.]+)", line) if line != "M0,0"]
+        finite = [x for x in given if abs(x) < float("inf")]
+        assert len(heights) == len(finite)
+        assert all((a > b) == (y < z) for a, b, y, z in zip(finite, finite[1:], heights, heights[1:], strict=False))
+        assert all(26.0 <= y <= 170.0 for y in heights), "inside of the frame"
+
+
+def test_it_has_the_style_of_what_it_shows() -> None:
+    animation, *_ = trained(epochs=1)
+    style, _, _ = parts(animation.page())
+    assert ".panel .cursor" in style
+    assert ".panel .wire" not in style
+
+
 def test_refusals() -> None:
     model = MLP(2, [1])
     with pytest.raises(DataError, match="X is empty"):
         TrainingAnimation(model, losses.mse, [], [])
-    with pytest.raises(LengthError, match="1 points but 2 classes"):
+    with pytest.raises(LengthError, match="X has 1 point but Y has 2; expected as many of each"):
         TrainingAnimation(model, losses.mse, [[0.0, 0.0]], [0, 1])
     with pytest.raises(ArgumentError, match="has no parameters"):
         TrainingAnimation(lambda x: Value(x[0]), losses.mse, [[0.0, 0.0]], [1])

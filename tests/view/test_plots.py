@@ -14,6 +14,7 @@ import pytest
 
 import wengert
 from wengert import Value
+from wengert.apps import demo
 from wengert.errors import ArgumentError, DataError, LengthError, OperandError
 from wengert.nn import MLP, Layer, Module, Neuron
 from wengert.view import plots
@@ -406,6 +407,22 @@ def line_model(*weights: tuple[float, float, float], **options: Any) -> MLP:
 
 
 CORNERS = [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize("X", [CORNERS, [[0.0, 0.0], [1.0, 0.2]], [[0.0, 0.0], [1.0, 1000.0]]])
+def test_the_demo_draws_the_boundary_as_large_as_its_own_figure(X: list[list[float]]) -> None:
+    matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    def classify(points: Any) -> list[int]:
+        return [0] * len(points)
+
+    Y = [0] * len(X)
+    own = plots.plot_decision_boundary(classify, X, Y).figure
+    first = next(demo._pictures("moons", MLP(2, [1]), wengert.History(), X, Y, Y, classify))
+    assert first.size == pytest.approx(own.get_size_inches())
+    pyplot.close(own)
 
 
 @pytest.mark.parametrize(

@@ -270,9 +270,7 @@ def _pictures(
         yield _Picture("digits", plots.plot_digits, text.digits, (X, Y, told), (12.4, height))
         yield _Picture("confusion", plots.plot_confusion, text.confusion, (table,), (5.6, 5.4))
     else:
-        left, right, low, high = text.bounds(X)
-        size = (6.0, 4.4 * (high - low) / (right - left) + 1.0)  # in inches, with the proportions of the plane
-        yield _Picture("boundary", plots.plot_decision_boundary, text.regions, (classify, X, Y), size)
+        yield _Picture("boundary", plots.plot_decision_boundary, text.regions, (classify, X, Y), plots.plane_size(X))
     yield _Picture("loss", plots.plot_history, lambda history: text.curve(history.loss), (history,), (7.0, 4.2))
 
     def layers(model: MLP, axes: Sequence[Any]) -> None:

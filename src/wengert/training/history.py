@@ -122,14 +122,19 @@ class History:
 
     def last(self) -> str:
         """Write the numbers of the last epoch in one line."""
-        curves = [(name, getattr(self, name)) for name in ("loss", "accuracy", "val_loss", "val_accuracy")]
-        return ", ".join(f"{name} {_written(name, numbers)}" for name, numbers in curves if numbers)
+        curves = [name for name in ("loss", "accuracy", "val_loss", "val_accuracy") if getattr(self, name)]
+        return ", ".join(f"{curve} {self.written(curve)}" for curve in curves)
 
+    def written(self, curve: str, epoch: int = -1) -> str:
+        """Write a number of a curve; a fraction of correct predictions as a percentage.
 
-def _written(name: str, numbers: list[float]) -> str:
-    """Write the last number of a curve; a fraction of correct predictions as a percentage."""
-    is_share = name.endswith("accuracy") and all(0.0 <= x <= 1.0 for x in numbers)  # a metric can be another number
-    return f"{100.0 * numbers[-1]:.1f} %" if is_share else f"{numbers[-1]:.4g}"
+        >>> History([0.5, 0.25], accuracy=[0.75, 1.0]).written("accuracy", 0)
+        '75.0 %'
+        """
+        numbers = getattr(self, curve)
+        # A metric can be another number.
+        is_share = curve.endswith("accuracy") and all(0.0 <= x <= 1.0 for x in numbers)
+        return f"{100.0 * numbers[epoch]:.1f} %" if is_share else f"{numbers[epoch]:.4g}"
 
 
 class Progress:

@@ -12,6 +12,7 @@ from wengert.view.plots.animation import TrainingAnimation
 from wengert.view.plots.functions import plot_function
 from wengert.view.plots.histograms import plot_activations, plot_gradients, plot_weights
 from wengert.view.plots.networks import plot_network
+from wengert.view.plots.training import plane_size as plane_size
 from wengert.view.plots.training import plot_confusion, plot_decision_boundary, plot_digits, plot_history
 
 __all__ = ["TrainingAnimation", "plot_activations", "plot_confusion", "plot_decision_boundary", "plot_digits"]

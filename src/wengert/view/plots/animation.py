@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from math import inf, log10, nan, sqrt
+from math import inf, isfinite, log10, nan, sqrt
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler import compile
-from wengert.errors import ArgumentError, DataError, LengthError, counted
+from wengert.errors import ArgumentError, counted
 from wengert.graph import Graph
 from wengert.view.frames import Chart, film
 from wengert.view.naming import number
 from wengert.view.player import Page
 from wengert.view.plots.base import CLASSES
 from wengert.view.plots.histograms import by_layer
-from wengert.view.plots.training import MARGIN, Point, class_of
+from wengert.view.plots.training import MARGIN, Point, class_of, paired
 from wengert.view.text import bounds
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ CELLS = 96  # the cells of the plane in each direction
 WASH = 80  # the opacity of a region, of 255
 KINDS = tuple(f"c{k}" for k in (1, 0, *range(2, len(CLASSES))))  # the colours of lines
 LEAST = 1e-12  # smaller gradients are drawn as large as this
+CURVES = {"loss": "loss", "val_loss": "validation loss", "accuracy": "accuracy", "val_accuracy": "validation accuracy"}
 
 
 class TrainingAnimation:
@@ -37,7 +38,8 @@ class TrainingAnimation:
     Pass it to `fit` as its callback. The page shows how the decision boundary forms, and beside it the curves of the
     `History` and the gradients of each layer; it can be played, paused and dragged, opens from disk, and makes no
     request. It keeps the parameters before training and after each epoch, of long runs after every second, fourth, ...
-    one; boundary and gradients are computed from them when the page is made, and the model is left as it is.
+    one; boundary and gradients are computed from them when the page is made, and the model is left as it is. The
+    gradients are those of the mean loss over all points, without `regularization`.
 
     Args:
         model: a Module that is called with one point [x, y].
@@ -65,15 +67,12 @@ class TrainingAnimation:
     def __init__(
         self, model: Any, loss: Callable[..., Any], X: Sequence[Point], Y: Sequence[int], *, cut: float | None = None
     ) -> None:
-        if not len(X):
-            raise DataError("X is empty: expected at least one point")
-        if len(X) != len(Y):
-            raise LengthError(f"there are {len(X)} points but {len(Y)} classes; expected as many of each")
+        paired(X, Y)
         self._layers = by_layer(model)
         self._model, self._loss, self._cut = model, loss, cut
         self._X, self._Y, self._order = [[float(x) for x in row] for row in X], list(Y), sorted(set(Y))
         self._history: Curves | None = None
-        self._last, self._stride = 0, 1
+        self._first, self._last, self._stride = 0, 0, 1
         self.parameters: dict[int, list[float]] = {0: self._now()}
         """The data of the parameters after each epoch that is kept."""
 
@@ -81,15 +80,25 @@ class TrainingAnimation:
         return [p.data for p in self._model.parameters()]
 
     def __call__(self, history: Any) -> None:
-        """Keep the parameters after an epoch, as the callback of `fit`."""
-        if self._last % self._stride:
+        """Keep the parameters after an epoch, as the callback of `fit`.
+
+        Raises:
+            ArgumentError: it has recorded another run.
+        """
+        if self._history is None:
+            self._first = self._last = len(history) - 1  # more than 0 if the run continues an earlier one
+            self.parameters = {self._first: self.parameters[0]}
+        elif len(history) < self._last or (len(history) == self._last and history is not self._history):
+            raise ArgumentError("this animation has recorded another run: make a new one")
+        if (self._last - self._first) % self._stride:
             self.parameters.pop(self._last)  # it was kept as the last
         self._history, self._last = history, len(history)
         self.parameters[self._last] = self._now()
         if len(self.parameters) > MOST:
             self._stride *= 2
             kept = self.parameters.items()
-            self.parameters = {k: p for k, p in kept if k % self._stride == 0 or k == self._last}
+            first, last = self._first, self._last
+            self.parameters = {k: p for k, p in kept if (k - first) % self._stride == 0 or k == last}
 
     def page(self) -> Page:
         """Make one HTML file that plays the run, as a string that a notebook displays.
@@ -105,14 +114,15 @@ class TrainingAnimation:
         regions, sizes = self._computed(epochs)
         end = epochs[-1]
         plane, losses, slopes = self._plane(), _losses(history, end), _slopes(sizes, epochs)
+        curves = {curve: name for curve, name in CURVES.items() if getattr(history, curve)}
         frames = []
         for i, epoch in enumerate(epochs):
-            curves = [(name, numbers[epoch - 1]) for name, numbers in _curves(history).items() if epoch]
+            told = [f"{name} {history.written(curve, epoch - 1)}" for curve, name in curves.items() if i]
             frames.append(
                 {
                     "count": f"epoch {epoch} of {end}",
                     "cells": regions[i],
-                    "said": ", ".join(f"{name} {_share(name, x)}" for name, x in curves) or "Before training",
+                    "said": ", ".join(told) or ("Before this run" if epoch else "Before training"),
                     "marks": {
                         "now": {"d": losses.path((epoch, y) for y in losses.up if epoch)},
                         "here": {"d": slopes.path((epoch, y) for y in slopes.up)},
@@ -177,22 +187,12 @@ def _index(order: list[int], label: int) -> int:
     return order.index(label) % len(CLASSES) if label in order else len(CLASSES)
 
 
-def _share(name: str, x: float) -> str:
-    return f"{100 * x:.1f} %" if "accuracy" in name else number(x)
-
-
-def _curves(history: Curves) -> dict[str, list[float]]:
-    """Return the curves of a History that are not empty."""
-    named = {"loss": history.loss, "validation loss": history.val_loss}
-    named |= {"accuracy": history.accuracy, "validation accuracy": history.val_accuracy}
-    return {name: curve for name, curve in named.items() if curve}
-
-
 def _losses(history: Curves, end: int) -> Chart:
     curves = {"training": history.loss, "validation": history.val_loss}
     names = [name for name, curve in curves.items() if curve]
-    top = max([x for name in names for x in curves[name] if x < inf], default=1.0) or 1.0
-    chart = Chart("Loss in each epoch", (1, max(end, 2)), (0.0, top), 192, len(names))
+    finite = [x for name in names for x in curves[name] if isfinite(x)]
+    low, top = min([0.0, *finite]), max([0.0, *finite])
+    chart = Chart("Loss in each epoch", (1, max(end, 2)), (low, top if top > low else low + 1), 192, len(names))
     for k, name in enumerate(names):
         chart.line(enumerate(curves[name], 1), KINDS[k])
     chart.legend(names, KINDS, "loss")

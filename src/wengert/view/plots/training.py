@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         accuracy: list[float]
         val_accuracy: list[float]
 
+        def written(self, curve: str, epoch: int = -1) -> str: ...
+
 
 __all__ = ["plot_confusion", "plot_decision_boundary", "plot_digits", "plot_history"]
 
@@ -130,11 +132,8 @@ def plot_decision_boundary(
         LengthError: X and Y differ in length.
         MissingExtraError: matplotlib is not installed.
     """
-    if not len(X):
-        raise DataError("X is empty: expected at least one point")
-    if len(X) != len(Y):
-        raise LengthError(f"X has {counted(len(X), 'point')} but Y has {len(Y)}; expected as many of each")
-    axes = axes_for(axes, _plane_size(X))
+    paired(X, Y)
+    axes = axes_for(axes, plane_size(X))
     colours = require("matplotlib.colors", "plot")
     left, right, low, high = bounds(X, MARGIN)
     order = sorted(set(Y))
@@ -155,7 +154,20 @@ def plot_decision_boundary(
     return axes
 
 
-def _plane_size(X: Sequence[Point]) -> tuple[float, float]:
+def paired(X: Sequence[Point], Y: Sequence[int]) -> None:
+    """Check that there are points, and a class for each.
+
+    Raises:
+        DataError: there are no points.
+        LengthError: X and Y differ in length.
+    """
+    if not len(X):
+        raise DataError("X is empty: expected at least one point")
+    if len(X) != len(Y):
+        raise LengthError(f"X has {counted(len(X), 'point')} but Y has {len(Y)}; expected as many of each")
+
+
+def plane_size(X: Sequence[Point]) -> tuple[float, float]:
     """Return the size in inches of a figure for points of the plane that leaves no room above and below it."""
     left, right, low, high = bounds(X, MARGIN)
     share = (high - low) / (right - left)
