@@ -140,7 +140,8 @@ def _overview(results: Results) -> list[str]:
         for workload in results:
             row, ours = _find(results, workload, peer.key), _find(results, workload, "wengert")
             times = f" ({ratio(row.median / ours.median)})" if row and ours and row is not ours else ""
-            cells.append(f"{duration(row.median)}{times}" if row else _absence(results[workload], peer.key))
+            time = f"{duration(row.median)}{times}" if row and row.median else "too short to measure"
+            cells.append(time if row else _absence(results[workload], peer.key))
         lines.append(f"| {peer.title} | {' | '.join(cells)} |")
     return lines if results else []
 
@@ -157,7 +158,8 @@ def _race(rows: Sequence[Result]) -> list[str]:
     lines = ["| engine | median | spread | Wengert's time = 1 |", "|---|---|---|---|"]
     for row in sorted((row for row in rows if row.rounds), key=lambda row: -row.median):
         times = "" if math.isnan(ours) else ratio(row.median / ours)
-        lines.append(f"| {row.peer.title} | {duration(row.median)} | ±{row.spread:.0%} | {times} |")
+        time = f"{duration(row.median)} | ±{row.spread:.0%} | {times}" if row.median else "too short to measure | |"
+        lines.append(f"| {row.peer.title} | {time} |")
     for row in rows:
         if not row.rounds and not row.absent:
             lines.append(f"| {row.peer.title} | {_cell(row.failed)} | | |")

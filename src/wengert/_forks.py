@@ -15,13 +15,30 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["in_child", "is_orphaned", "no_fork"]
+__all__ = ["Lock", "in_child", "is_orphaned", "no_fork"]
 
 no_fork = threading.RLock()
 """While a thread holds it no other one forks."""
 
 if hasattr(os, "register_at_fork"):  # where there are forks
     os.register_at_fork(before=no_fork.acquire, after_in_parent=no_fork.release, after_in_child=no_fork.release)
+
+
+class Lock:
+    """A re-entrant lock for `with`, of a module; in a forked child it is free."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        in_child(self._renew)
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
 
 
 def in_child(renew: Callable[[], object]) -> None:

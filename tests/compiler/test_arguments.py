@@ -456,3 +456,13 @@ def test_copies_of_compiled_functions() -> None:
     alone = wengert.compile(lambda x: W * x)
     assert copy.deepcopy(alone)(2.0).data == alone(2.0).data
     assert copy.deepcopy(alone).function is alone.function
+
+
+def test_a_batch_that_has_lost_an_example_says_so() -> None:
+    rows = [1.0, 2.0, 3.0]
+    compiled = wengert.compile(lambda x: Value(2.0) * x)
+    arguments = compiled._runtime.arguments([rows], {}, True)
+    assert arguments.prepared(compiled.function, 2)().data == 6.0
+    rows.pop()
+    with pytest.raises(wengert.errors.DataError, match="has changed during the call: it has no example 2 any more"):
+        arguments.prepared(compiled.function, 2)

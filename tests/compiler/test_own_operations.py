@@ -339,3 +339,22 @@ def test_in_layers_of_a_network() -> None:
     want.backward()
     assert difference([got.data, *slopes], [want.data, *[p.grad for p in parameters]]) < CLOSE
     assert len(served(compiled)) == 1
+
+
+def test_a_refusal_that_the_function_caught_stays_when_a_rule_cannot_be_recorded() -> None:
+    called_back = wengert.op("called_back_after", value=lambda x: float(f"{x:.17g}"), partials=lambda out, x: float(1))
+    w = Value(3.0)
+
+    def function(x: float) -> Value:
+        try:
+            scale = w.grad
+        except Exception:  # as users write it
+            scale = 0.0
+        return called_back(x) * w + scale
+
+    compiled = wengert.compile(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [compiled(2.0).data for _ in range(6)] == [6.0] * 6
+        w.grad = 7.0
+        assert compiled(2.0).data == 13.0

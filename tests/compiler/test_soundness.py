@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import gc
 import math
+import os
 import pickle
 import random
+import threading
 import warnings
 from math import inf, nan
 from typing import Any
@@ -17,6 +19,7 @@ import wengert
 from tests.compiler.checks import entries, lifted, same, specializations
 from tests.hidden import Hidden
 from wengert import Graph, Value, nn
+from wengert.compiler.trace.purity import PurityCheck
 from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
@@ -566,3 +569,30 @@ def test_finalizers_of_others_are_no_steps_of_the_function() -> None:
             assert "uncompiled" not in compiled.report()
     finally:
         gc.set_threshold(*threshold)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no os.fork")
+def test_the_collector_rests_until_the_last_recording_ends_and_works_in_a_child() -> None:
+    w, inside, ends = Value(2.0), threading.Event(), threading.Event()
+    before, at_its_end = gc.get_threshold(), list[int]()
+
+    def slow() -> Any:
+        inside.set()
+        ends.wait(20.0)
+        at_its_end.append(gc.get_threshold()[0])
+        return w * 1.0
+
+    other = threading.Thread(target=lambda: PurityCheck(slow, []).run(slow))
+    other.start()
+    inside.wait(20.0)
+    assert gc.get_threshold()[0] == 0
+    assert wengert.compile(lambda x: w * x)(3.0).data == 6.0  # another recording begins and ends
+    child = os.fork()
+    if not child:
+        os._exit(0 if gc.get_threshold() == before and gc.isenabled() else 1)
+    ends.set()
+    other.join()
+    assert at_its_end == [0]
+    assert gc.get_threshold() == before
+    assert gc.isenabled()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

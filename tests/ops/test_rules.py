@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 import wengert
+from tests.threads import together
 from wengert import Value, ops
 from wengert.ops import op as table
 from wengert.ops import special
@@ -67,3 +70,19 @@ def test_numbers_that_rules_are_read_with_have_no_truth_and_are_no_keys() -> Non
         bool(x)
     with pytest.raises(TypeError, match="cannot be a key"):
         hash(x)
+
+
+def test_threads_that_register_operations_have_rows_of_their_own() -> None:
+    def register(k: int) -> None:
+        for n in range(40):
+            name = f"threaded_{k}_{n}"
+            wengert.op(name, value=lambda x: x, partials=lambda out, x: 1.0)
+            table.by_rule(ops.BY_NAME[name])
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        together(*[partial(register, k) for k in range(4)])
+    finally:
+        sys.setswitchinterval(interval)
+    assert [row.code for row in ops.TABLE] == list(range(len(ops.TABLE)))

@@ -11,6 +11,7 @@ from math import inf
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from wengert._forks import Lock
 from wengert.errors import ArgumentError, LengthError, OperationError, counted
 from wengert.ops import special
 from wengert.ops.coerce import data
@@ -115,6 +116,7 @@ FLOATS: dict[str, Any] = dict(_names)  # the globals of the rules over floats
 VALUES: dict[str, Any] = dict(_names)  # and over Values
 _built_in = 0  # the number of built-in rows
 _recording: Callable[[Op, Any], Any] | None = None  # applies users' operations while a function is recorded
+_lock = Lock()  # over the table: threads register operations, and record them
 _by_rule: dict[int, tuple[Op, Op]] = {}  # by the codes of users' operations: them and their rows of `by_rule`
 
 
@@ -129,24 +131,25 @@ def by_rule(op: Op) -> Op:
 
     Its operands are the value, and each operand followed by the derivative with respect to it.
     """
-    known, made = _by_rule.get(op.code, (op, op))
-    if made is op or known is not op or TABLE[made.code : made.code + 1] != [made]:  # or another has taken its place
 
-        def partials(out: Any, value: Any, *pairs: Any) -> list[Any]:
-            return [0.0, *[y for slope in pairs[1::2] for y in (slope, 0.0)]]
+    def partials(out: Any, value: Any, *pairs: Any) -> list[Any]:
+        return [0.0, *[y for slope in pairs[1::2] for y in (slope, 0.0)]]
 
-        def graph_partials(out: Any, value: Any, *pairs: Any) -> list[Any]:
-            try:
-                slopes = op.graph_partials(out, *pairs[::2])
-            except Exception:  # of floats alone: who asks for more than their numbers has had an error
-                slopes = list(pairs[1::2])
-            return partials(out, value, *[y for x in _listed(slopes) for y in (0.0, x)])
+    def graph_partials(out: Any, value: Any, *pairs: Any) -> list[Any]:
+        try:
+            slopes = op.graph_partials(out, *pairs[::2])
+        except Exception:  # of floats alone: who asks for more than their numbers has had an error
+            slopes = list(pairs[1::2])
+        return partials(out, value, *[y for x in _listed(slopes) for y in (0.0, x)])
 
-        arity = 2 * (op.arity or 0) + 1
-        made = row(f"{op.name} by rule", arity, op.symbol, op.about, lambda value, *pairs: value, partials)
-        made = made._replace(graph_partials=graph_partials)
-        TABLE[made.code] = BY_NAME[made.name] = made
-        _by_rule[op.code] = op, made
+    with _lock:
+        known, made = _by_rule.get(op.code, (op, op))
+        if made is op or known is not op or TABLE[made.code : made.code + 1] != [made]:  # another took its place
+            arity = 2 * (op.arity or 0) + 1
+            made = row(f"{op.name} by rule", arity, op.symbol, op.about, lambda value, *pairs: value, partials)
+            made = made._replace(graph_partials=graph_partials)
+            TABLE[made.code] = BY_NAME[made.name] = made
+            _by_rule[op.code] = op, made
     return made
 
 
@@ -158,17 +161,17 @@ def row(
     name: str, arity: int | None, symbol: str, about: str, value: Any, partials: Any, *domain: Any, **more: Any
 ) -> Op:
     """Add a row to the table, with its rules over floats and over Values."""
-    if len(TABLE) == LEFT:
-        raise OperationError(f"the table is full: it has {LEFT} operations")
     readings = {"value": interpret(value, FLOATS), "partials": interpret(partials, FLOATS)}
     readings["graph_partials"] = interpret(partials, VALUES)
     more["kinks"] = interpret(more.get("kinks"), FLOATS)
-    new = Op(
-        name, arity, symbol, about, domain=domain or ((-3.0, 3.0),) * (arity or 3), code=len(TABLE), **readings, **more
-    )
-    TABLE.append(new)
-    UNARY.append(arity == 1)
-    BY_NAME.update(dict.fromkeys((name, *new.aliases), new))
+    with _lock:
+        if len(TABLE) == LEFT:
+            raise OperationError(f"the table is full: it has {LEFT} operations")
+        code, ranges = len(TABLE), domain or ((-3.0, 3.0),) * (arity or 3)
+        new = Op(name, arity, symbol, about, domain=ranges, code=code, **readings, **more)
+        TABLE.append(new)
+        UNARY.append(arity == 1)
+        BY_NAME.update(dict.fromkeys((name, *new.aliases), new))
     return new
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from wengert._forks import in_child
+from wengert._forks import Lock
 from wengert.compiler import policy
 from wengert.compiler.call import is_exact
 from wengert.compiler.trace.keys import Itself, key_of, objects_in
@@ -119,16 +118,7 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
     return None if kind is dict or isinstance(x, tuple) else StaticSpec(key_of(x))
 
 
-_lock = threading.RLock()  # keys may have equality of their own, which may call the function
-
-
-def _renew() -> None:
-    """Replace the lock in a forked child, where the thread that held it is gone."""
-    global _lock
-    _lock = threading.RLock()
-
-
-in_child(_renew)
+_lock = Lock()
 
 
 @functools.lru_cache(1024)
@@ -366,12 +356,19 @@ class Arguments:
         return [known[n] if n in known else call(*row) for n, row in enumerate(rows)]
 
     def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
-        """Return a call of a function on one example, with its arguments ready."""
+        """Return a call of a function on one example, with its arguments ready.
+
+        Raises:
+            DataError: the batch has become shorter, as by another thread, and has no such example any more.
+        """
         if not self.signature.batched:
             return functools.partial(self.eager, function)
         one = slice(number, number + 1)
         call, rows = rows_of(function, self.signature.of_function, self.static, self.args, self.named, one)
-        return functools.partial(call, *next(rows))
+        row = next(rows, None)
+        if row is None:
+            raise DataError(f"the batch has changed during the call: it has no example {number} any more")
+        return functools.partial(call, *row)
 
     def reached_by(self, call: Any) -> list[tuple[str, Any]]:
         """Return what a call that is ready can reach through its arguments, with names: of a batch, its example."""

@@ -15,6 +15,7 @@ import gc
 import importlib
 import random
 import sys
+import threading
 import zlib
 from array import array
 from collections import deque
@@ -27,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._forks import Lock, in_child
 from wengert.compiler.call import MISSING, CallPath, look
 from wengert.compiler.trace import proxies, standins, tracers
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
@@ -324,18 +326,53 @@ class CallTrace:
 
 
 def _profiled(call: Callable[[], Any], handler: Callable[[Any, str, Any], None]) -> Any:
-    """Make a call with a profiler's handler, and without the garbage collector, which would run finalizers of other
+    """Make a call with a profiler's handler, and without collections of garbage, which would run finalizers of other
     code within it.
     """
-    is_enabled = gc.isenabled()
-    gc.disable()
-    sys.setprofile(handler)
     try:
-        return call()
+        _rest()
+        try:
+            sys.setprofile(handler)
+            return call()
+        finally:
+            sys.setprofile(None)
     finally:
-        sys.setprofile(None)
-        if is_enabled:
-            gc.enable()
+        _go_on()
+
+
+# The collector serves all threads: it rests while any of them makes such a call. `gc.disable()` stays the user's.
+_resting: list[int] = []  # the threads for which it rests
+_threshold = 0  # what it was before
+_lock = Lock()
+
+
+def _rest() -> None:
+    global _threshold
+    with _lock:
+        if not _resting:
+            _threshold = gc.get_threshold()[0]
+        _resting.append(threading.get_ident())
+        gc.set_threshold(0)
+
+
+def _go_on() -> None:
+    with _lock:
+        if threading.get_ident() in _resting:
+            _resting.remove(threading.get_ident())
+        if not _resting and not gc.get_threshold()[0]:  # else the function has set another one
+            gc.set_threshold(_threshold)
+
+
+def _in_child() -> None:
+    """Forget the threads that a forked child does not have."""
+    others = [each for each in _resting if each != threading.get_ident()]
+    for each in others:
+        _resting.remove(each)
+    if others and not _resting:
+        gc.set_threshold(_threshold)
+
+
+in_child(_in_child)
 
 
 @functools.lru_cache(4096)

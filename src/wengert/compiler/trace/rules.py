@@ -56,7 +56,7 @@ def record_rules(recorder: Recorder, op: Op, xs: tuple[Any, ...]) -> Any:
         listed = list(grads) if isinstance(grads, (tuple, list)) else [grads]
         return [out, *map(_float, listed)]
 
-    known = dict(recorder.guards)
+    known, reason, picks = dict(recorder.guards), recorder.fallback_reason, len(recorder.picked)
     try:
         out, *grads = _chosen(recorder, _paths(recorder, results, functions_of(op) is not None), 0)
         if not derives:
@@ -66,7 +66,8 @@ def record_rules(recorder: Recorder, op: Op, xs: tuple[Any, ...]) -> Any:
             pairs += as_operand(x), as_operand(grad if isinstance(x, Value) else 0.0)
         row = by_rule(op)
     except Exception:  # a rule may raise anything if it gets no float
-        recorder.guards, recorder.fallback_reason = known, ""
+        recorder.guards, recorder.fallback_reason = known, reason
+        del recorder.picked[picks:]
         return NotImplemented
     return next(x for x in pairs if isinstance(x, Value))._apply_op(row, pairs)
 
