@@ -28,7 +28,7 @@ STANDS_ON = {
     "_forks": [],
     "_loader": [],
     "errors": [],
-    "ops": ["errors"],
+    "ops": ["errors", "_forks"],
     "functions": ["ops"],
     "node": ["ops"],
     "engine": ["functions", "node", "_forks"],

@@ -199,7 +199,9 @@ def test_what_is_written(tmp_path):
     assert report.marked("16x", False) == "**16x ✗**"
     assert "RuntimeError: a / b" in text
     nothing = race.Result(PEERS["micrograd"], rounds=[0.0, 0.0, 1e-4])  # an import that is lost in the start of Python
-    assert "| too short to measure |" in report.write(tmp_path / "import", {"import": [row, nothing]}, {}, complete=False)
+    assert "| too short to measure |" in report.write(
+        tmp_path / "import", {"import": [row, nothing]}, {}, complete=False
+    )
     assert json.loads((tmp_path / "results.json").read_text())["chain"] == growth
     page = tmp_path / "page.md"
     marks = report.BEGIN.format("targets"), report.END.format("targets")
