@@ -95,6 +95,19 @@ def test_a_history_of_losses_alone_and_of_nothing(axes: Any) -> None:
 
 
 @pytest.mark.plot
+def test_a_metric_that_is_no_fraction_has_no_percent() -> None:
+    axes = plots.plot_history(History(loss=[3.0, 2.0], accuracy=[-1.5, 0.5], val_accuracy=[0.2, 0.4]))
+    metric = axes.figure.axes[1]
+    assert metric.get_ylabel() == "metric"
+    assert [list(line.get_ydata()) for line in metric.lines] == [[-1.5, 0.5], [0.2, 0.4]]
+    assert {text.get_text() for text in axes.get_legend().get_texts()} == {
+        "training loss",
+        "training metric",
+        "validation metric",
+    }
+
+
+@pytest.mark.plot
 def test_digits_are_labelled_and_mistakes_framed(axes: Any) -> None:
     plots.plot_digits(IMAGES, [1, 2, 3], [1, 7, 3], axes)
     assert [t.get_text() for t in axes.texts] == ["1", "7, not 2", "3"]

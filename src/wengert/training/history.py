@@ -125,16 +125,18 @@ class History:
         curves = [name for name in ("loss", "accuracy", "val_loss", "val_accuracy") if getattr(self, name)]
         return ", ".join(f"{curve} {self.written(curve)}" for curve in curves)
 
+    def is_fraction(self, curve: str) -> bool:
+        """Return True if a curve is the fraction of correct predictions; a metric can be another number."""
+        return curve.endswith("accuracy") and all(0.0 <= x <= 1.0 for x in getattr(self, curve))
+
     def written(self, curve: str, epoch: int = -1) -> str:
         """Write a number of a curve; a fraction of correct predictions as a percentage.
 
         >>> History([0.5, 0.25], accuracy=[0.75, 1.0]).written("accuracy", 0)
         '75.0 %'
         """
-        numbers = getattr(self, curve)
-        # A metric can be another number.
-        is_share = curve.endswith("accuracy") and all(0.0 <= x <= 1.0 for x in numbers)
-        return f"{100.0 * numbers[epoch]:.1f} %" if is_share else f"{numbers[epoch]:.4g}"
+        number = getattr(self, curve)[epoch]
+        return f"{100.0 * number:.1f} %" if self.is_fraction(curve) else f"{number:.4g}"
 
 
 class Progress:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         val_accuracy: list[float]
 
         def written(self, curve: str, epoch: int = -1) -> str: ...
+        def is_fraction(self, curve: str) -> bool: ...
 
 
 __all__ = ["plot_confusion", "plot_decision_boundary", "plot_digits", "plot_history"]
@@ -49,10 +50,13 @@ def plot_history(history: Curves, axes: Any = None) -> Any:
     quiet(axes)
     if history.accuracy or history.val_accuracy:
         right = axes.twinx()
-        shares = {"training accuracy": history.accuracy, "validation accuracy": history.val_accuracy}
-        lines += _curves(right, {name: [100 * share for share in curve] for name, curve in shares.items()}, VERMILION)
-        right.set(ylim=(min([0.0, *(100 * a for a in history.accuracy)]), 102))
-        right.set_ylabel("accuracy, %", color=VERMILION)
+        percent = history.is_fraction("accuracy") and history.is_fraction("val_accuracy")
+        scale, name = (100.0, "accuracy") if percent else (1.0, "metric")
+        shares = {f"training {name}": history.accuracy, f"validation {name}": history.val_accuracy}
+        lines += _curves(right, {name: [scale * x for x in curve] for name, curve in shares.items()}, VERMILION)
+        right.set_ylabel("accuracy, %" if percent else name, color=VERMILION)
+        if percent:
+            right.set(ylim=(0.0, 102.0))
         quiet(right)
     if lines:  # above, where no curve comes
         axes.legend(handles=lines, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
