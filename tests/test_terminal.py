@@ -17,6 +17,7 @@ from wengert.apps import terminal
 from wengert.view import text
 
 pytestmark = pytest.mark.once  # nothing is computed
+MARKS = {r"\bok\b": "right", r"\bwrong\b": "wrong", r"\bnot yet\b": "look"}
 ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -59,7 +60,7 @@ def test_verdicts_have_their_colours_and_no_line_is_too_wide(screen: Screen, mon
         "  a + b   ok      ok\n  tanh    ok      wrong     "
         + "the derivative is written 1 - t: the square is missing " * 2
     )
-    shown = terminal.shown(f"{told}\n  exp     not yet")
+    shown = terminal.shown(f"{told}\n  exp     not yet", MARKS)
     assert shown.count("\x1b[32mok\x1b[0m") == 3
     assert "\x1b[31mwrong\x1b[0m" in shown
     assert "\x1b[33mnot yet\x1b[0m" in shown
@@ -67,6 +68,8 @@ def test_verdicts_have_their_colours_and_no_line_is_too_wide(screen: Screen, mon
     assert max(map(len, plain.splitlines())) <= 60
     assert plain.split() == f"{told}\n  exp     not yet".split()
     assert all(line.startswith("  ") for line in plain.splitlines())
+    assert ESCAPE.sub("", terminal.shown(told, MARKS, wrapped=True)) == told, "nothing is wrapped twice"
+    assert "\x1b" not in terminal.shown("written to wrong/ok/:"), "a name is no verdict"
 
 
 def test_what_goes_into_a_file_is_as_it_was(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -377,7 +377,8 @@ def registered_names(values: Iterable[Value]) -> dict[Value, list[str]]:
     """Find which of some Values are parameters, with their names in the largest Module and then in the smaller ones.
 
     If several live models share a parameter, the largest comes first, and of two of one size the older. The model's
-    class precedes the name, as in ``MLP layers.0.neurons.3.w.17``.
+    class precedes the name, as in ``MLP layers.0.neurons.3.w.17``. If the Values belong to several models of one class,
+    these are numbered by age, as in ``MLP#2 layers.0.neurons.3.w.17``.
 
     >>> model = MLP(2, [1])
     >>> b = model.layers[0].neurons[0].b
@@ -393,13 +394,19 @@ def registered_names(values: Iterable[Value]) -> dict[Value, list[str]]:
             owned.append((type(module).__name__, module.named_parameters()))
         except (WengertError, AttributeError):
             continue  # two parameters have the same name, or `__init__` is still running
-    owned.sort(key=lambda pair: -len(pair[1]))
-    names: dict[Value, list[str]] = {}
-    for kind, named in owned:
-        for name, parameter in named:
+    found: dict[Value, list[tuple[int, str]]] = {}
+    for module in sorted(range(len(owned)), key=lambda i: -len(owned[i][1])):
+        for name, parameter in owned[module][1]:
             if parameter in wanted:
-                names.setdefault(parameter, []).append(f"{kind} {name}")
-    return names
+                found.setdefault(parameter, []).append((module, name))
+    kinds = [kind for kind, _ in owned]
+    alike: dict[str, list[int]] = {}  # the largest modules, by class
+    for module in sorted({first for (first, _), *_ in found.values()}):
+        alike.setdefault(kinds[module], []).append(module)
+    for modules in alike.values():
+        for number, module in enumerate(modules, 1):
+            kinds[module] += f"#{number}" * (len(modules) > 1)
+    return {parameter: [f"{kinds[i]} {name}" for i, name in places] for parameter, places in found.items()}
 
 
 def _listed(names: list[str], fault: str) -> str:

@@ -155,6 +155,13 @@ def test_it_prints_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == TREE
 
 
+def test_it_prints_the_whole_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["draw", " + ".join(["x"] * 100), "x=1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("+  data" in line for line in lines) == 99
+    assert "more value" not in lines[-1]
+
+
 def test_in_a_terminal_that_has_few_signs() -> None:
     command = [sys.executable, "-m", "wengert", "draw", "x*x", "x=3"]
     done = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})

@@ -115,14 +115,20 @@ def test_constants_are_small_leaves_of_their_own_and_an_exponent_is_not() -> Non
     assert "64 constants" in texts(draw(nn.Neuron(64)([1.0] * 64)).svg)
 
 
-def test_the_path_of_the_largest_gradient() -> None:
+def test_the_path_with_the_largest_product_of_derivatives() -> None:
     o, _ = neuron()
     o.backward()
     graph = Graph(o)
     path = steepest(graph, [value.grad for value in graph.values])
     assert [graph.values[graph.operands[at]].label for at in path] == ["n", "", "", "x1"]
     assert draw(o).svg.count('class="edge hot"') == 4
-    assert "the path of the largest gradient" in draw(o).svg
+    assert "the path with the largest product of derivatives" in draw(o).svg
+    x, w, b = (Value(number, name) for name, number in (("x", 1.0), ("w", 0.5), ("b", 0.0)))
+    sum_of_two = (x * w).tanh() + b
+    sum_of_two.backward()
+    assert abs(b.grad) > max(abs(x.grad), abs(w.grad)), "the largest gradient, but not at the beginning"
+    graph = Graph(sum_of_two)
+    assert graph.operands[steepest(graph, [value.grad for value in graph.values])[-1]] == graph.values.index(w)
 
 
 def test_the_path_is_the_largest_of_all_paths_to_where_the_computation_begins() -> None:

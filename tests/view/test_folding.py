@@ -15,7 +15,7 @@ from tests.view.geometry import faults
 from wengert import Value, draw, losses, nn, tree
 from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
-from wengert.view.naming import names
+from wengert.view.naming import names, number
 
 pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
 
@@ -197,3 +197,62 @@ def test_values_are_called_by_their_place_in_the_model() -> None:
     assert several[-4:-1] == ["example 2 (*)", "example 2 (-)", "example 2"]
     assert "example 1: layers.0.neurons.1 (sum)" in several
     assert len({*several}) == len(several)
+
+
+@pytest.mark.parametrize("sizes", [[8, 8, 1], [3, 1]])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("penalty", [lambda p: 0.01 * sum(x * x for x in p), lambda p: losses.l2(p, 0.01)])
+def test_a_penalty_takes_no_name_from_a_neuron(sizes: list[int], count: int, penalty: Any) -> None:
+    """The names of the outputs are those that they have without a penalty; nothing made of parameters alone has one."""
+    model = nn.MLP(2, sizes, activation="tanh", rng=random.Random(1))
+    data = wengert.mean([(model([1.0, k + 0.5]) - 1) ** 2 for k in range(count)])
+    plain = dict(zip(Graph(data).values, names(Graph(data)), strict=True))
+    loss = data + penalty(model.parameters())
+    graph = Graph(loss)
+    called = dict(zip(graph.values, names(graph), strict=True))
+    assert {plain[value] for value in plain} > {"example 1: " * (count > 1) + "layers.1.neurons.0"}
+    assert {value: called[value] for value in plain if value is not data} == {
+        value: name for value, name in plain.items() if value is not data
+    }
+    for value in set(called) - set(plain) - {loss}:
+        assert not re.match(r"(…|parameters|layers|example)", called[value]) or value.is_leaf, called[value]
+    lines = tree(loss, limit=None)
+    assert f"layers.{len(sizes) - 1}.neurons.0 = dot  data" in lines
+
+
+@pytest.mark.parametrize("squared", [lambda w: sum(p * p for p in w), lambda w: wengert.dot(w, w)])
+def test_a_neuron_with_a_penalty_is_a_box_with_its_output(squared: Any) -> None:
+    model = nn.MLP(2, [8, 8, 1], activation="tanh", rng=random.Random(1))
+    out = model([1.0, 2.0])
+    loss = (out - 1) ** 2 + 0.01 * sum(squared(n.w) for layer in model.layers for n in layer.neurons)
+    drawn = {box.label: [row.text for row in box.rows if row.name in ("data", "b")] for box in draw(loss).picture.boxes}
+    inputs: Any = [1.0, 2.0]
+    for i, layer in enumerate(model.layers):
+        inputs = [neuron(inputs) for neuron in layer.neurons]
+        for k, neuron in enumerate(layer.neurons):
+            assert drawn[f"layers.{i}.neurons.{k}"] == [number(inputs[k].data), number(neuron.b.data)]
+
+
+def test_two_models_of_one_class_are_two_parts() -> None:
+    a, b = (nn.MLP(3, [30, 1], rng=random.Random(seed)) for seed in (1, 2))
+    x = [1.0, 2.0, 3.0]
+    result = a(x) + b(x)
+    folding = Folding(Graph(result))
+    parts = {part.name: part for part in folding.picture()[1].values()}
+    for number, model in ((1, a), (2, b)):
+        inside = {folding.graph.values[place] for place in parts[f"MLP#{number} layers.0"].places}
+        assert {value for value in inside if value.is_leaf} == set(model.layers[0].parameters())
+        output = parts[f"MLP#{number} layers.1.neurons.0"].output
+        assert folding.graph.values[output].data == model(x).data
+    called = dict(zip(folding.graph.values, names(folding.graph), strict=True))
+    assert called[a.layers[0].neurons[2].w[1]] == "MLP#1 layers.0.neurons.2.w.1"
+    assert called[b.layers[0].neurons[2].w[1]] == "MLP#2 layers.0.neurons.2.w.1"
+    alone = dict(zip(Graph(b(x)).values, names(Graph(b(x))), strict=True))
+    assert alone[b.layers[0].neurons[2].w[1]] == "layers.0.neurons.2.w.1", "the other takes no part"
+
+
+def test_a_model_that_reads_what_another_of_its_class_computes() -> None:
+    second = nn.MLP(2, [20, 1], rng=random.Random(2))  # the older and the smaller
+    first = nn.MLP(3, [30, 2], rng=random.Random(1))
+    parts = {part.name for part in Folding(Graph(second(first([1.0, 2.0, 3.0])))).picture()[1].values()}
+    assert {"MLP#2 layers.0.neurons.29", "MLP#1 layers.0.neurons.19", "MLP#1 layers.1.neurons.0"} <= parts

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_check", "add_course"]
 
+VERDICTS = {r"\bok\b": "right", r"\bwrong\b": "wrong", r"\bnot (?:yet|tried)\b": "look"}
+
 
 def add_check(commands: Any) -> None:
     """Add the command `check` to what `argparse` calls the subparsers of `wengert`."""
@@ -80,7 +82,9 @@ def _check(given: argparse.Namespace) -> int:
     elif given.table:
         print(table(told))
     else:
-        say("\n\n\n".join(one.text(width(), given.strict) if isinstance(one, Report) else str(one) for _, one in told))
+        for number, (_, one) in enumerate(told):
+            text = one.text(width(), given.strict) if isinstance(one, Report) else str(one)
+            say("\n\n" * (number > 0) + text, VERDICTS, wrapped=isinstance(one, Report))
     failed = [2 if isinstance(one, WengertError) else int(not one.passes(given.strict)) for _, one in told]
     return max(failed)
 

@@ -174,7 +174,7 @@ def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | 
     if in_steps and html is None:
         print("\n".join(map(str, walk)))
     elif out is None and html is None:
-        text: str = tree(root)
+        text: str = tree(root, limit=None)
         try:
             text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
         except UnicodeEncodeError:  # use characters that the terminal has

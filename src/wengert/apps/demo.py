@@ -162,7 +162,7 @@ def run(
         say(f"interrupted after {counted(len(history), 'epoch')}: the results are those of the network at that time")
     share = f"{100 * right / len(Y_test):.1f} % ({right} of {len(Y_test)})"
     kind = "test accuracy" if setting.held_out else "accuracy"
-    say(f"{kind} {share}, trained in {history.seconds:.1f} s", {r"[\d.]+ %": "right"})
+    say(f"{kind} {share}, trained in {history.seconds:.1f} s", {r"[\d.]+ %": "title"})
     if can_show() and len(history):
         print(f"\nloss  {curve(history.loss)}  {history.loss[0]:.3g} to {history.loss[-1]:.3g}\n")
         seen = blocks(X_test, Y_test, told) if name == "digits" else plane(text.regions(classify, X, Y, WIDE))

@@ -18,7 +18,6 @@ from typing import Any
 __all__ = ["blocks", "can_show", "curve", "is_coloured", "paint", "plane", "say", "shown", "width"]
 
 STYLES = {"right": "32", "wrong": "31", "look": "33", "quiet": "2", "title": "1"}
-VERDICTS = {r"\bok\b": "right", r"\bwrong\b": "wrong", r"\bnot (?:yet|tried|installed)\b": "look"}
 HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}  # by the upper, lower pixel
 BARS = "▁▂▃▄▅▆▇█"
 FIELDS = (166, 25, 29, 172, 133, 74, 185)  # the colours of the classes in plots, among the 256 of terminals
@@ -52,9 +51,9 @@ def paint(text: str, style: str, stream: Any = None) -> str:
     return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and is_coloured(stream) else text
 
 
-def shown(text: str, marks: Mapping[str, str] = VERDICTS) -> str:
-    """Wrap a text to the terminal, and colour what matches a pattern in the style of that pattern."""
-    room, lines = width(), []
+def shown(text: str, marks: Mapping[str, str] | None = None, wrapped: bool = False) -> str:
+    """Wrap a text to the terminal unless it is wrapped, and colour what matches a pattern in the pattern's style."""
+    room, lines = None if wrapped else width(), []
     for line in text.splitlines():
         start = line[: len(line) - len(line.lstrip())]
         if room is None or len(line) <= room:
@@ -70,14 +69,14 @@ def shown(text: str, marks: Mapping[str, str] = VERDICTS) -> str:
             )
     text = "\n".join(lines)
     if is_coloured():
-        for pattern, style in marks.items():
+        for pattern, style in (marks or {}).items():
             text = re.sub(pattern, lambda found, style=style: paint(found[0], style), text)  # type: ignore[misc]
     return text
 
 
-def say(text: str, marks: Mapping[str, str] = VERDICTS) -> None:
-    """Print a text, wrapped and coloured, and flush it, for pipes."""
-    print(shown(text, marks), flush=True)
+def say(text: str, marks: Mapping[str, str] | None = None, wrapped: bool = False) -> None:
+    """Print a text as `shown` returns it, and flush it, for pipes."""
+    print(shown(text, marks, wrapped), flush=True)
 
 
 # -- pictures ---------------------------------------------------------------------------------------------------------

@@ -225,15 +225,17 @@ def formulas(graph: Graph) -> tuple[list[str], list[str]]:
     return called, made
 
 
-def scopes(graph: Graph) -> list[Scope]:
-    """Return the layer, neuron and example of each node; empty if no live model owns a leaf."""
+def scopes(graph: Graph) -> tuple[list[Scope], bytearray]:
+    """Return what `assigned` returns: the layer, neuron and example of each node, and 1 if it is computed there; empty
+    if no live model owns a leaf.
+    """
     found = _owned(graph)
     several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
     known = {}
     for place, names in found.items():
         kind, _, name = names[0].partition(" ")
         known[place] = levels(name, [inner.partition(" ")[2] for inner in names[1:]], f"{kind} " if several else "")
-    return assigned(graph, known) if known else []
+    return assigned(graph, known) if known else ([], bytearray())
 
 
 def _owned(graph: Graph) -> dict[int, list[str]]:
@@ -259,7 +261,7 @@ def placed(graph: Graph) -> tuple[dict[int, str], dict[int, bool]]:
     known = parameters(graph)
     given = dict.fromkeys(known, True)
     if known and len(graph) <= LARGE:
-        for place, (name, is_last) in _placed(graph, scopes(graph)).items():
+        for place, (name, is_last) in _placed(graph, *scopes(graph)).items():
             if not graph.values[place].label:
                 known[place], given[place] = name, is_last
     return known, given
@@ -271,13 +273,13 @@ def _plain(graph: Graph) -> tuple[list[str], dict[int, bool]]:
     return [clean(x.label) if x.label else known.get(place, f"v{place}") for place, x in enumerate(graph.values)], given
 
 
-def _placed(graph: Graph, found: list[Scope]) -> dict[int, tuple[str, bool]]:
+def _placed(graph: Graph, found: list[Scope], made: bytearray) -> dict[int, tuple[str, bool]]:
     """Name the nodes computed in a neuron, a layer or an example: its last node by its name, those before it by that
-    name and their operation. Each with True if it is the last.
+    name and their operation. Each with True if it is the last. A penalty, computed from parameters alone, is in none.
     """
     groups: dict[str, list[int]] = {}
     for place, scope in enumerate(found):
-        if scope and graph.codes[place]:
+        if scope and made[place]:
             groups.setdefault(scope[-1], []).append(place)
     names: dict[int, tuple[str, bool]] = {}
     for group, places in groups.items():

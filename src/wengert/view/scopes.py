@@ -12,11 +12,13 @@ from functools import cache
 from itertools import takewhile
 
 from wengert.graph import Graph
+from wengert.ops import BY_NAME
 
 __all__ = ["Scope", "assigned", "common", "edges", "levels"]
 
 Scope = tuple[str, ...]
 
+DOT = BY_NAME["dot"].code
 DEEPEST = 8  # the largest number of nested modules
 MIXED = -1  # in place of an example's number: the value belongs to several
 
@@ -55,8 +57,9 @@ def common(scopes: Iterable[Scope]) -> Scope:
     return tuple([level[0] for level in names])
 
 
-def assigned(graph: Graph, known: dict[int, Scope]) -> list[Scope]:
-    """Return the scope of every value of a graph.
+def assigned(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], bytearray]:
+    """Return the scope of every value of a graph, and 1 for each that is computed, but not from parameters alone, as a
+    penalty is.
 
     Args:
         graph: the computation.
@@ -64,8 +67,9 @@ def assigned(graph: Graph, known: dict[int, Scope]) -> list[Scope]:
     """
     scopes, uses, weight, steps = _forward(graph, known)
     _backward(graph, uses)
+    made = bytearray([bool(code) and not alone for code, alone in zip(graph.codes, weight, strict=True)])
     if max(uses) < 2:
-        return scopes
+        return scopes, made
     word = "step" if steps else "example"
 
     @cache  # many values share a scope
@@ -78,7 +82,7 @@ def assigned(graph: Graph, known: dict[int, Scope]) -> list[Scope]:
             scopes[place] = inside(outer, f"{outer}: ", scope)
         elif weight[place]:
             scopes[place] = inside("parameters", "parameters of ", scope)
-    return scopes
+    return scopes, made
 
 
 def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[int], bytearray, bool]:
@@ -101,7 +105,8 @@ def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[
         weights = [x for x in own if weight[x]]
         others = [x for x in own if not weight[x]]
         count = graph.starts[place + 1] - graph.starts[place]
-        numbers = len(own) < count and not graph.values[place]._is_constant_power()
+        is_square = graph.codes[place] == DOT and own[: count // 2] == own[count // 2 :]  # as in `losses.l2`
+        numbers = len(own) < count and not (graph.values[place]._is_constant_power() or is_square)
         before = {uses[x] for x in others if uses[x]}
         if weights and not others and not (numbers and any(not graph.codes[x] for x in weights)):
             weight[place] = True

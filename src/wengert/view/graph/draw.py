@@ -141,11 +141,11 @@ class Drawing:
 def draw(root: Any, *, limit: int = 60, theme: str = "auto", rankdir: str = "LR") -> Drawing:
     """Draw the graph of a Value: a box for each value with its data and gradient, and a small node for each operation.
 
-    The path from the root to a leaf along which the largest gradient flows is highlighted. Gradients that no backward
-    pass has reached are "not computed". Values without a label have the names that `steps` and `explain` use: a
-    parameter its name in the model, any other value its expression or index. A leaf that is multiplied in a `dot` shows
-    its factor. A graph with more boxes than the limit is folded: by layer, neuron and example if Modules made it, else
-    by runs of values.
+    Of the paths from the root to the first operations, the one with the largest product of derivatives is highlighted.
+    Gradients that no backward pass has reached are "not computed". Values without a label have the names that `steps`
+    and `explain` use: a parameter its name in the model, any other value its expression or index. A leaf that is
+    multiplied in a `dot` shows its factor. A graph with more boxes than the limit is folded: by layer, neuron and
+    example if Modules made it, else by runs of values.
 
     Args:
         root: the result.

@@ -83,20 +83,21 @@ class Folding:
         self._path = frozenset(steepest(graph, self._gradients))  # indices in graph.operands
         self._hot = frozenset([len(graph) - 1, *(graph.operands[at] for at in self._path)] if self._path else [])
         self._stops, self._notes = stopping(graph)
-        self.scopes: list[Scope] = [] if names else self._owned()
+        self.scopes: list[Scope]
+        self.scopes, self._made = ([], bytearray()) if names else self._owned()
         places: Sequence[int] = range(len(graph))
         items: Sequence[int | Cluster] = places
         if self.scopes:
-            grouped = _grouped(graph, places, self.scopes)
+            grouped = _grouped(graph, places, self.scopes, self._made)
             several = any(isinstance(item, Cluster) and item.name.startswith(REPEATED) for item in grouped)
             items = grouped if several else _with_end(grouped, "result")
         self.everything: Cluster = Cluster("everything", items, places)
 
-    def _owned(self) -> list[Scope]:
-        """Return the scope of every value; empty if no live model owns a parameter."""
+    def _owned(self) -> tuple[list[Scope], bytearray]:
+        """Return what `naming.scopes` returns; empty if no live model owns a parameter."""
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
-            return []  # saves the search through the models
+            return [], bytearray()  # saves the search through the models
         return naming.scopes(self.graph)
 
     # -- one picture --------------------------------------------------------------------------------------------------
@@ -149,7 +150,8 @@ class Folding:
         """Return the values of an item whose constants are drawn: the value itself, or the sums of a neuron."""
         if not isinstance(item, Cluster):
             return (item,)
-        return [place for place in item.places if self.graph.codes[place] == DOT] if item.output >= 0 else ()
+        places = item.places if item.output >= 0 else ()
+        return [place for place in places if self.graph.codes[place] == DOT and self._made[place]]
 
     def _owner(self, items: Sequence[int | Cluster]) -> array[int]:
         """Return for each value the index of its item; -1 if it has none."""
@@ -334,11 +336,12 @@ def folded(parts: dict[int, Cluster]) -> str:
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _grouped(graph: Graph, places: Sequence[int], scopes: list[Scope], depth: int = 0) -> list[int | Cluster]:
+def _grouped(
+    graph: Graph, places: Sequence[int], scopes: list[Scope], made: bytearray, depth: int = 0
+) -> list[int | Cluster]:
     """Group values into items: those of one scope at this depth become a part."""
     groups: dict[str, list[int]] = {}
     items: list[int | Cluster] = []
-    codes = graph.codes
     for place in places:
         scope = scopes[place]
         if len(scope) > depth:
@@ -346,15 +349,15 @@ def _grouped(graph: Graph, places: Sequence[int], scopes: list[Scope], depth: in
         else:
             items.append(place)
     for name, members in groups.items():
-        made = [place for place in members if codes[place]]
-        neuron = bool(made) and len(made) < len(members) and all(len(scopes[place]) == depth + 1 for place in made)
+        results = [place for place in members if made[place]]
+        neuron = 0 < len(results) < len(members) and all(len(scopes[place]) == depth + 1 for place in results)
         if len(members) <= SMALL and not neuron:
             items += members
             continue
-        inner = _grouped(graph, members, scopes, depth + 1)
+        inner = _grouped(graph, members, scopes, made, depth + 1)
         if name.startswith(REPEATED) and depth == 0:
             inner = _with_end(inner, name)
-        output = made[-1] if neuron and any(codes[place] == DOT for place in made) else -1
+        output = results[-1] if neuron and any(graph.codes[place] == DOT for place in results) else -1
         items.append(inner[0] if len(inner) == 1 else Cluster(name, inner, members, output))
     return sorted(items if depth else _with_sums(graph, items), key=lambda item: _places(item)[-1])
 

@@ -1,5 +1,5 @@
-"""Reads from a graph what pictures show: which gradients were computed, the path of the largest gradient, the nodes
-where gradients stop, and constants.
+"""Reads from a graph what pictures show: which gradients were computed, the path with the largest product of
+derivatives, the nodes where gradients stop, and constants.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def computed(graph: Graph, gradients: list[float]) -> bytearray:
 
 
 def steepest(graph: Graph, gradients: list[float]) -> list[int]:
-    """Return the path of the largest gradient to the beginning of the computation, as indices in `Graph.operands`.
+    """Return the path with the largest product of derivatives, as indices in `Graph.operands`.
 
     A gradient is the sum over all paths of the product of the partials along each (Bauer 1974); this is the path with
     the largest product in absolute value, where nan counts as the largest, among the paths to operands of the first

@@ -18,7 +18,7 @@ __all__ = ["PATH", "SIGNED", "Box", "Cell", "Edge", "Picture", "cell_of", "value
 SYMBOL = 12  # the longest symbol of an operation, in characters
 LISTED = 100  # the largest number of constants in a tooltip
 
-PATH = "the path of the largest gradient"
+PATH = "the path with the largest product of derivatives"
 SIGNED = "edges of neurons: weights, blue if positive, orange if negative, the wider the larger"
 
 
@@ -42,7 +42,7 @@ class Box:
         rows: the lines below the label.
         title: the full text, shown as a tooltip.
         place: the value's index in the graph; -1 if the box is not a single value.
-        hot: True on the path of the largest gradient.
+        hot: True on the path that is highlighted.
         stops: True if its gradient is not passed on because it has no `_backward`.
         link: the target of a click; '' for none.
     """
@@ -70,7 +70,7 @@ class Edge:
         source: the box of the operand.
         target: the box of the result.
         at: the operand's index in `Graph.operands`; -1 if the edge stands for several.
-        hot: True on the path of the largest gradient.
+        hot: True on the path that is highlighted.
         weight: the weight that a neuron multiplies the operand by; None outside neurons, or if there are several.
     """
 
