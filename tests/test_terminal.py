@@ -110,7 +110,7 @@ def test_the_demo_in_a_terminal_of_80_columns(tmp_path: Path, data: str, sign: s
     pytest.importorskip("numpy", reason="needs numpy")
     own, other = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-m", "wengert", "demo", data, "--epochs", "2", "--quiet", "--out", "o"]
+    command = [sys.executable, "-m", "wengert", "demo", data, "--epochs", "2", "--quiet", "--out", "o/wrong"]
     written = b""
     with subprocess.Popen(command, stdout=other, stderr=subprocess.DEVNULL, env=environment, cwd=tmp_path) as process:
         os.close(other)
@@ -123,4 +123,6 @@ def test_the_demo_in_a_terminal_of_80_columns(tmp_path: Path, data: str, sign: s
     assert re.search("^loss  [▁▂▃▄▅▆▇█]+  ", shown, re.MULTILINE)
     lines = ESCAPE.sub("", shown).splitlines()
     assert [line for line in lines if len(line) > 80] == []
-    assert re.fullmatch(r"look at o/(digits|boundary)\.(png|txt) first", lines[-1])
+    assert re.fullmatch(r"look at o/wrong/(digits|boundary)\.(png|txt) first", lines[-1])
+    assert "\x1b[31mwrong" not in shown, "the name of a folder"
+    assert re.search(r"accuracy \x1b\[1m[\d.]+ %\x1b\[0m", shown), "a number is right or wrong to no degree"

@@ -362,6 +362,26 @@ def test_the_command_prints_a_table_a_score_and_what_to_write(files: Path) -> No
 
 
 @pytest.mark.usefixtures("files")
+def test_a_narrow_terminal_breaks_no_row_and_no_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    assert status("lowered.py", "--seed", "1") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "  a ** n                                         ok      wrong     power rule" in lines
+    assert "   write: self.grad += n * self.data**(n - 1) * out.grad" in lines
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert status("lowered.py", "gone.py", "--seed", "1") == 2
+    told = capsys.readouterr().out
+    plain = re.sub(r"\x1b\[\d*m", "", told).splitlines()
+    assert plain[: len(lines)] == lines
+    assert plain[len(lines) :] == ["", "", "gone.py cannot be read: No such file or directory"]
+    assert "\x1b[32mok\x1b[0m" in told
+    assert "\x1b[31mwrong\x1b[0m" in told
+
+
+@pytest.mark.usefixtures("files")
 def test_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert status("right.py") == 0
     assert status("seed_added.py") == 0
