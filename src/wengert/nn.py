@@ -395,17 +395,17 @@ def registered_names(values: Iterable[Value]) -> dict[Value, list[str]]:
         except (WengertError, AttributeError):
             continue  # two parameters have the same name, or `__init__` is still running
     found: dict[Value, list[tuple[int, str]]] = {}
-    for module in sorted(range(len(owned)), key=lambda i: -len(owned[i][1])):
-        for name, parameter in owned[module][1]:
+    for i in sorted(range(len(owned)), key=lambda i: -len(owned[i][1])):
+        for name, parameter in owned[i][1]:
             if parameter in wanted:
-                found.setdefault(parameter, []).append((module, name))
+                found.setdefault(parameter, []).append((i, name))
     kinds = [kind for kind, _ in owned]
     alike: dict[str, list[int]] = {}  # the largest modules, by class
-    for module in sorted({first for (first, _), *_ in found.values()}):
-        alike.setdefault(kinds[module], []).append(module)
-    for modules in alike.values():
-        for number, module in enumerate(modules, 1):
-            kinds[module] += f"#{number}" * (len(modules) > 1)
+    for i in sorted({places[0][0] for places in found.values()}):
+        alike.setdefault(kinds[i], []).append(i)
+    for several in alike.values():
+        for number, i in enumerate(several, 1):
+            kinds[i] += f"#{number}" * (len(several) > 1)
     return {parameter: [f"{kinds[i]} {name}" for i, name in places] for parameter, places in found.items()}
 
 

@@ -233,16 +233,25 @@ def test_a_neuron_with_a_penalty_is_a_box_with_its_output(squared: Any) -> None:
             assert drawn[f"layers.{i}.neurons.{k}"] == [number(inputs[k].data), number(neuron.b.data)]
 
 
+def test_a_sum_over_the_weights_of_a_layer_is_one_box() -> None:
+    model = nn.MLP(2, [8, 8, 1], activation="tanh", rng=random.Random(1))
+    loss = (model([1.0, 2.0]) - 1) ** 2 + 0.01 * sum(p * p for p in model.parameters())
+    drawn = draw(loss)
+    assert [box.label for box in drawn.picture.boxes].count("sum") == 2, "within the first layer, and beyond it"
+    assert float(ET.fromstring(drawn.svg).attrib["width"]) <= 1_900
+    assert faults(drawn.svg) == []
+
+
 def test_two_models_of_one_class_are_two_parts() -> None:
     a, b = (nn.MLP(3, [30, 1], rng=random.Random(seed)) for seed in (1, 2))
     x = [1.0, 2.0, 3.0]
     result = a(x) + b(x)
     folding = Folding(Graph(result))
     parts = {part.name: part for part in folding.picture()[1].values()}
-    for number, model in ((1, a), (2, b)):
-        inside = {folding.graph.values[place] for place in parts[f"MLP#{number} layers.0"].places}
+    for which, model in ((1, a), (2, b)):
+        inside = {folding.graph.values[place] for place in parts[f"MLP#{which} layers.0"].places}
         assert {value for value in inside if value.is_leaf} == set(model.layers[0].parameters())
-        output = parts[f"MLP#{number} layers.1.neurons.0"].output
+        output = parts[f"MLP#{which} layers.1.neurons.0"].output
         assert folding.graph.values[output].data == model(x).data
     called = dict(zip(folding.graph.values, names(folding.graph), strict=True))
     assert called[a.layers[0].neurons[2].w[1]] == "MLP#1 layers.0.neurons.2.w.1"

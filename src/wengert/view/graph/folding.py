@@ -88,7 +88,8 @@ class Folding:
         places: Sequence[int] = range(len(graph))
         items: Sequence[int | Cluster] = places
         if self.scopes:
-            grouped = _grouped(graph, places, self.scopes, self._made)
+            self._uses = Counter(graph.operands)
+            grouped = self._grouped(places)
             several = any(isinstance(item, Cluster) and item.name.startswith(REPEATED) for item in grouped)
             items = grouped if several else _with_end(grouped, "result")
         self.everything: Cluster = Cluster("everything", items, places)
@@ -99,6 +100,41 @@ class Folding:
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
             return [], bytearray()  # saves the search through the models
         return naming.scopes(self.graph)
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _grouped(self, places: Sequence[int], depth: int = 0) -> list[int | Cluster]:
+        """Group values into items: those of one scope at this depth become a part."""
+        groups: dict[str, list[int]] = {}
+        items: list[int | Cluster] = []
+        for place in places:
+            scope = self.scopes[place]
+            if len(scope) > depth:
+                groups.setdefault(scope[depth], []).append(place)
+            else:
+                items.append(place)
+        for name, members in groups.items():
+            results = [place for place in members if self._made[place]]
+            neuron = 0 < len(results) < len(members) and all(len(self.scopes[place]) == depth + 1 for place in results)
+            if len(members) <= SMALL and not neuron:
+                items += members
+                continue
+            inner = self._grouped(members, depth + 1)
+            if name.startswith(REPEATED) and depth == 0:
+                inner = _with_end(inner, name)
+            output = results[-1] if neuron and any(self.graph.codes[place] == DOT for place in results) else -1
+            items.append(inner[0] if len(inner) == 1 else Cluster(name, inner, members, output))
+        return sorted(self._with_sums(items), key=lambda item: _places(item)[-1])
+
+    def _with_sums(self, items: list[int | Cluster]) -> list[int | Cluster]:
+        """Return the items, with the additions of Python's `sum`, one after the other, as one part."""
+        chains: dict[int, list[int]] = {}  # the additions of a sum, by the last one so far
+        for place in sorted(item for item in items if isinstance(item, int) and self.graph.codes[item] == ADD):
+            before = [chains.pop(x) for _, x in edges(self.graph, place) if x in chains and self._uses[x] == 1]
+            chains[place] = sorted([place, *(x for chain in before for x in chain)])
+        sums = [Cluster("sum", chain, chain, last) for last, chain in chains.items() if len(chain) >= SMALL]
+        inside = {place for part in sums for place in part.places}
+        return [*(item for item in items if isinstance(item, Cluster) or item not in inside), *sums]
 
     # -- one picture --------------------------------------------------------------------------------------------------
 
@@ -336,32 +372,6 @@ def folded(parts: dict[int, Cluster]) -> str:
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _grouped(
-    graph: Graph, places: Sequence[int], scopes: list[Scope], made: bytearray, depth: int = 0
-) -> list[int | Cluster]:
-    """Group values into items: those of one scope at this depth become a part."""
-    groups: dict[str, list[int]] = {}
-    items: list[int | Cluster] = []
-    for place in places:
-        scope = scopes[place]
-        if len(scope) > depth:
-            groups.setdefault(scope[depth], []).append(place)
-        else:
-            items.append(place)
-    for name, members in groups.items():
-        results = [place for place in members if made[place]]
-        neuron = 0 < len(results) < len(members) and all(len(scopes[place]) == depth + 1 for place in results)
-        if len(members) <= SMALL and not neuron:
-            items += members
-            continue
-        inner = _grouped(graph, members, scopes, made, depth + 1)
-        if name.startswith(REPEATED) and depth == 0:
-            inner = _with_end(inner, name)
-        output = results[-1] if neuron and any(graph.codes[place] == DOT for place in results) else -1
-        items.append(inner[0] if len(inner) == 1 else Cluster(name, inner, members, output))
-    return sorted(items if depth else _with_sums(graph, items), key=lambda item: _places(item)[-1])
-
-
 def _with_end(items: list[int | Cluster], name: str) -> list[int | Cluster]:
     """Return the items of an example, with the values computed after its layers, such as its loss, as one part."""
     start = max([item.places[-1] for item in items if isinstance(item, Cluster)], default=-1)
@@ -369,18 +379,6 @@ def _with_end(items: list[int | Cluster], name: str) -> list[int | Cluster]:
     if len(end) < 2:
         return items
     return [*items[: -len(end)], Cluster(name, end, end, end[-1])]  # they are sorted
-
-
-def _with_sums(graph: Graph, items: list[int | Cluster]) -> list[int | Cluster]:
-    """Return the items, with the additions of Python's `sum`, one after the other, as one part."""
-    uses = Counter(graph.operands)
-    chains: dict[int, list[int]] = {}  # the additions of a sum, by the last one so far
-    for place in sorted(item for item in items if isinstance(item, int) and graph.codes[item] == ADD):
-        before = [chains.pop(x) for _, x in edges(graph, place) if x in chains and uses[x] == 1]
-        chains[place] = sorted([place, *(x for chain in before for x in chain)])
-    sums = [Cluster("sum", chain, chain, last) for last, chain in chains.items() if len(chain) >= SMALL]
-    inside = {place for part in sums for place in part.places}
-    return [*(item for item in items if isinstance(item, Cluster) or item not in inside), *sums]
 
 
 def _places_of(items: Sequence[int | Cluster]) -> list[int]:
