@@ -572,6 +572,7 @@ def test_finalizers_of_others_are_no_steps_of_the_function() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no os.fork")
+@pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called", "ignore:.*is multi-threaded")  # JAX, Python 3.12
 def test_the_collector_rests_until_the_last_recording_ends_and_works_in_a_child() -> None:
     w, inside, ends = Value(2.0), threading.Event(), threading.Event()
     before, at_its_end = gc.get_threshold(), list[int]()
