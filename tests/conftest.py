@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import gc
 import json
 import os
 import shutil
@@ -126,6 +127,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.relative_to(HERE).parts[0] in OPTIONAL and item.path.name not in OF_THE_CORE:
             item.add_marker(pytest.mark.optional)
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: the collector, which many tests call, need not visit PyTorch and JAX each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

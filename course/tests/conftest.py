@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib.util import find_spec
 
 import pytest
@@ -16,3 +17,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(pytest.mark.skip(reason=f"needs {library}"))
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: neither the collector nor the copies of this process need visit PyTorch each time."""
+    gc.collect()
+    gc.freeze()
