@@ -11,7 +11,12 @@ NEEDS = {"torch": "torch", "plot": "matplotlib"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "nightly" not in config.option.markexpr:  # else it says which
+        left = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     for marker, library in NEEDS.items():
         if find_spec(library) is None:
             for item in items:
@@ -20,6 +25,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported stays: neither the collector nor the copies of this process need visit PyTorch each time."""
+    """What has been imported stays: the collector, here and in copies of this process, need not visit PyTorch."""
     gc.collect()
     gc.freeze()

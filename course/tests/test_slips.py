@@ -22,7 +22,9 @@ METHODS = frozenset(need for trial in TRIALS.values() for need in trial.needs.sp
 # ------------------------------------------------------------------------------------- engines with a slip
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1, marks=pytest.mark.nightly), pytest.param(2, marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize("name", engines.WRONG)
 def test_a_slip_is_told_by_name(name: str, seed: int) -> None:
     slip, *patches = engines.WRONG[name]

@@ -560,7 +560,7 @@ def test_finalizers_of_others_are_no_steps_of_the_function() -> None:
     try:
         for allocations in range(100, 1_500, 37):  # in the watched run, in the traced one, before and after
             compiled = wengert.compile(function)
-            gc.collect()
+            gc.collect(1)  # the young, so that the next are counted from 0
             cycles = [Finalized() for _ in range(5)]
             del cycles
             gc.set_threshold(allocations)

@@ -54,7 +54,7 @@ def right(name: str) -> None:
         assert outcome.reasons
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample_of_the_programs(name: str) -> None:
     right(name)
