@@ -268,3 +268,19 @@ def test_paths_that_add_nothing_are_not_told_where_others_add_something() -> Non
     told = str(explain(x, (x * 0.0).tanh() * 0.0 + x * 3.0))
     assert "= 0" not in told
     assert "= 3" in told
+
+
+def test_equal_paths_of_long_names_are_shown_once() -> None:
+    """An operand that is used twice makes two paths of the same factors: one is written, and how many there are."""
+    model = nn.MLP(2, [4, 4, 1], activation="tanh", rng=random.Random(3))
+    error = model([0.5, -1.0]) - 0.25
+    loss = error * error
+    w = model.parameters()[0]
+    said = str(explain(w, loss))
+    assert "There are 8 paths, and the derivative is the sum of their products. The largest 4:" in said
+    assert said.count("(2 of them)") == 2
+    loss.backward()
+    shown = [float(part) for part in re.findall(r"  = +(\S+)   \(2 of them\)", said)]
+    (rest,) = re.findall(r"The next largest adds (\S+)\.", said)
+    products = sorted({path.product for path in explain(w, loss).paths}, key=abs, reverse=True)
+    assert [*shown, float(rest)] == pytest.approx(products, rel=1e-3)

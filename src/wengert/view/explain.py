@@ -143,16 +143,18 @@ class Explanation:
         if not self.paths:
             return "\n".join(lines)
         paths = [path for path in self.paths if path.product != 0.0] or list(self.paths[:1])  # a path of 0 adds nothing
-        texts = [str(path) for path in paths]
-        if max(map(len, texts)) <= WIDE:
-            lines.append(self._introduction(len(paths)))
-            for text in dict.fromkeys(texts):
-                lines.append(f"  {text}" + (f"   ({texts.count(text)} of them)" if texts.count(text) > 1 else ""))
-        else:
-            lines.append(self._introduction(min(len(paths), COLUMNS)))
-            for path in paths[:COLUMNS]:
-                lines += [f"  {line}" for line in path.column()]
-            rest = [number(path.product) for path in paths[COLUMNS:]]
+        alike: dict[str, list[Path]] = {}  # by an operand that is used twice
+        for path in paths:
+            alike.setdefault(str(path), []).append(path)
+        is_wide = max(map(len, alike)) > WIDE
+        groups = list(alike.items())
+        shown = groups[:COLUMNS] if is_wide else groups
+        lines.append(self._introduction(sum(len(group) for _, group in shown)))
+        for text, group in shown:
+            lines += [f"  {line}" for line in (group[0].column() if is_wide else [text])]
+            lines[-1] += f"   ({len(group)} of them)" if len(group) > 1 else ""
+        if is_wide:
+            rest = [number(path.product) for _, group in groups[COLUMNS:] for path in group]
             lines += [f"  The next largest {'adds' if len(rest) == 1 else 'add'} {', '.join(rest)}."] if rest else []
         return "\n".join(lines)
 
