@@ -9,6 +9,7 @@ import traceback
 import zipfile
 from importlib._bootstrap_external import _code_to_hash_pyc
 from importlib.util import source_hash
+from itertools import product
 
 PROGRAM, LIBRARY = "/lib/program.zip", next(path for path in sys.path if path.endswith("zip") and "program" not in path)
 
@@ -31,16 +32,18 @@ def played():
     """Whatever the playground does, so that all is imported that it asks for; an error's text is part of it."""
     import playground
 
-    for kind in ("moons", "circles", "spiral", "xor"):
-        examples = playground.examples(kind)
-    for activation in ("tanh", "relu", "sigmoid", "linear"):
+    examples = {kind: playground.examples(kind) for kind in ("moons", "circles", "spiral", "xor", "plane", "gaussians")}
+    problems = {"classification": examples["xor"], "regression": examples["plane"]}
+    for problem, activation in product(problems, ("tanh", "relu", "sigmoid", "linear")):
         for optimizer in playground.OPTIMIZERS:
             inputs = list(playground.INPUTS)
-            made = playground.Playground([2], activation, optimizer, 0.03, 1, inputs, 10, 0.01, *examples)
+            made = playground.Playground(
+                problem, [2], activation, optimizer, 0.03, 1, inputs, 10, 0.01, *problems[problem]
+            )
             for _ in range(3):
                 made.step()
             made.set_rate(0.1), made.set_parameter(made.names()[0], 0.5)
-            made.forward(), made.numbers(), made.diagnosis(), made.why(made.names()[0], 0)
+            made.forward(), made.measure(), made.numbers(), made.diagnosis(), made.why(made.names()[0], 0)
     try:
         made.why("no such name", 0)
     except KeyError:

@@ -8,6 +8,7 @@ import random
 import re
 import runpy
 import shutil
+import statistics
 import subprocess
 import sys
 import zipfile
@@ -22,8 +23,9 @@ from tests.conftest import requests, unpacked
 from tests.docs.served import package, served
 from tests.view.browsing import find, keep, until
 from wengert import Value, diagnose, explain
-from wengert.losses import binary_cross_entropy_with_logits
+from wengert.losses import binary_cross_entropy_with_logits, mse
 from wengert.nn import MLP
+from wengert.optim import Adam
 
 pytestmark = [pytest.mark.browser, pytest.mark.once]  # the wheel runs interpreted, whatever the tests run on
 
@@ -286,7 +288,7 @@ def test_dead_neurons_are_marked_and_diagnosed_as_python_does(page: Any, site: s
     dead = sum(max(column) <= 0.0 for column in zip(*hidden, strict=True))
     assert text(page, "marks").startswith(f"{dead} of 8 hidden neurons ")
     assert len(page.find_elements("css selector", "#pg-net .flat")) == dead
-    again = program()["Playground"]([4, 4], "relu", "sgd", 10.0, 1, ["x1", "x2"], 0, 0.0, X, Y)
+    again = program()["Playground"]("classification", [4, 4], "relu", "sgd", 10.0, 1, ["x1", "x2"], 0, 0.0, X, Y)
     for _ in seen["losses"]:
         again.step()
     until(lambda: text(page, "diagnosis") == repr(diagnose(again.model, again.loss, again.losses)))
@@ -357,13 +359,100 @@ def test_what_is_held_out_is_measured_and_more_inputs_are_read(page: Any, site: 
     right = sum((model(read(x)).data > 0) == bool(y) for x, y in zip(X, Y, strict=True))
     assert text(page, "held").endswith(f"{right} of 20 right.")
     assert page.execute_script("return document.querySelector('#pg-loss .tested').getAttribute('d').length") > 20
-    again = playground["Playground"]([3], "tanh", "adam", 0.03, 1, seen["setting"]["inputs"], 10, 0.01,
-                                     *playground["examples"]("circles", 20, 0.3, 0))  # fmt: skip
+    inputs, examples = seen["setting"]["inputs"], playground["examples"]("circles", 20, 0.3, 0)
+    again = playground["Playground"]("classification", [3], "tanh", "adam", 0.03, 1, inputs, 10, 0.01, *examples)
     assert seen["losses"] == pytest.approx([again.step() for _ in seen["losses"]], rel=1e-9)
     before = picture(page)
     near(page, "#pg-tests").click()
     assert picture(page) != before
     near(page, "#pg-tests").click()
+
+
+@pytest.mark.parametrize("kind", ["plane", "gaussians"])
+def test_the_targets_of_regression(kind: str) -> None:
+    """Numbers from -1 to 1 over the square, by the formula; the noise is on them, and not on the points."""
+    X, Y = program()["examples"](kind, 240, 0.0, 3)
+    hills = {(-1.1, 0.7): 1, (0.0, 0.7): -1, (1.1, 0.7): 1, (-1.1, -0.7): -1, (0.0, -0.7): 1, (1.1, -0.7): -1}
+    for (x1, x2), y in zip(X, Y, strict=True):
+        assert max(abs(x1), abs(x2)) <= 1.5
+        far = {top: math.dist(top, (x1, x2)) for top in hills}
+        wanted = (x1 + x2) / 3 if kind == "plane" else sum(hills[top] * math.exp(-5 * far[top] ** 2) for top in hills)
+        assert y == pytest.approx(wanted, abs=0.0051)
+    assert min(Y) < -0.8 < 0.8 < max(Y)
+    X_noisy, Y_noisy = program()["examples"](kind, 240, 0.3, 3)
+    assert X_noisy == X
+    errors = [y - w for y, w in zip(Y_noisy, Y, strict=True)]
+    assert statistics.pstdev(errors) > 0.2
+
+
+def test_regression_trains_by_the_mean_squared_error_and_without_a_sigmoid(page: Any, site: str) -> None:
+    show(page, site, "data=gaussians&count=60&layers=5&batch=30&speed=0&seed=4")
+    until(lambda: len(state(page)["losses"]) > 150)
+    seen = pause(page)
+    playground = program()
+    X, Y = playground["examples"]("gaussians", 60, 0.1, 0)
+    again = MLP(2, [5, 1], activation="tanh", rng=random.Random(4))
+    optimizer, order = Adam(again, lr=0.03), random.Random(4)
+    left: list[int] = []
+    for told in seen["losses"][:60]:  # a loop of one's own
+        if not left:
+            left = order.sample(range(60), 60)
+        places, left = left[:30], left[30:]
+        loss = sum((again(X[i]) - Y[i]) ** 2 for i in places) / 30
+        assert told == pytest.approx(loss.data, rel=1e-6)
+        again.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert sum(seen["losses"][-10:]) < 0.7 * sum(seen["losses"][:10])
+    model = twin(seen)
+    held = [(model(x).data - y) ** 2 for x, y in zip(*playground["examples"]("gaussians", 60, 0.1, 1), strict=True)]
+    assert seen["tested"][-1] == [len(seen["losses"]), pytest.approx(sum(held) / 60, rel=1e-9)]
+    assert re.fullmatch(r"Held out \(dashed\): loss [\d.e−]+\.", text(page, "held"))
+    assert re.fullmatch(r"step \d+ · loss [\d.e−]+ · 21 parameters", text(page, "count"))
+    said = re.fullmatch(r".*, y = (.*)\. The network says (.*)\.", text(page, "example"))
+    assert said
+    target, output = (float(part.replace("−", "-")) for part in said.groups())
+    assert target == Y[seen["example"]]
+    assert output == pytest.approx(model(X[seen["example"]]).data, rel=1e-3)
+    assert find(page, ".pg-scale").text.split() == ["−1", "1"]
+    before = picture(page)
+    near(page, "#pg-tests").click()
+    assert picture(page) != before
+    near(page, "#pg-tests").click()
+    page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")
+    page.switch_to.active_element.send_keys("\ue007")  # Enter
+    until(lambda: text(page, "explained"))
+    values = [Value(x, f"x{i}") for i, x in enumerate(X[seen["example"]], 1)]
+    output = model(values)
+    output.label = "output"
+    loss = mse(output, Y[seen["example"]])
+    loss.label = "loss"
+    parameter = dict(model.named_parameters())["layers.0.neurons.0.b"]
+    assert text(page, "explained").partition("\n")[2] == str(explain(parameter, loss))
+    show(page, site, "data=moons")
+    until(lambda: len(state(page)["losses"]) > 1)
+    pause(page)
+    assert "of 60 right" in text(page, "count")
+    assert find(page, ".pg-scale").text.split() == ["certainly", "orange", "certainly", "blue"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "target", "wanted"),
+    [
+        ("regression", 0.25, lambda z: (z - 0.25) ** 2),
+        ("classification", 0, lambda z: math.log(1 + math.exp(z))),
+        ("classification", 1, lambda z: math.log(1 + math.exp(-z))),
+    ],
+)
+def test_the_loss_in_the_page_is_that_of_the_engine(
+    page: Any, site: str, loss: str, target: float, wanted: Any
+) -> None:
+    show(page, site)
+    pause(page)
+    made = program()["Playground"](loss, [2], "tanh", "sgd", 0.1, 1, ["x1"], 0, 0.0, [[0.0, 0.0]], [target])
+    script = "const out = [0]; new Function(arguments[0])()(arguments[1], arguments[2], out); return out[0]"
+    for z in (-3.0, -0.5, 0.0, 0.7, 12.0):
+        assert page.execute_script(script, made.measure(), z, target) == pytest.approx(wanted(z), rel=1e-12)
 
 
 def test_the_spiral_winds_one_and_three_quarter_times() -> None:
@@ -399,6 +488,37 @@ def test_a_weight_is_changed_by_hand_and_its_steps_are_a_click_away(page: Any, s
     page.switch_to.frame(inner)
     assert page.execute_script("const e = document.scrollingElement; return e.scrollHeight - e.clientHeight") <= 0
     page.switch_to.default_content()
+
+
+def test_a_click_after_a_neuron_s_moves_nothing_away_and_its_steps_are_announced(page: Any, site: str) -> None:
+    """The large picture of the neuron goes when another control is pressed: the button stays where the pointer is."""
+    from selenium.webdriver import ActionChains
+
+    metrics = {"width": 1366, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        show(page, site, "data=moons&layers=6,6", fresh=True)
+        until(lambda: len(state(page)["losses"]) > 5)
+        pause(page)
+        assert find(page, "#pg-hint").get_attribute("role") == "status"
+        page.execute_script("scrollTo({top: 0, behavior: 'instant'})")
+        controls = page.find_elements("css selector", ".pg-setting > :is(label, fieldset):not(#pg-inputs > *)")
+        assert len(controls) == 9
+        assert max(e.rect["y"] for e in controls) - min(e.rect["y"] for e in controls) < 2, "they are in one row"
+        row = [e.rect for e in page.find_elements("css selector", ".pg-bar:first-of-type > :is(button, label)")][:5]
+        assert max(r["y"] for r in row) - min(r["y"] for r in row) < 2, "the speed is in that of Play"
+        page.execute_script("document.getElementById('pg').scrollIntoView({behavior: 'instant'})")
+        ActionChains(page).click(find(page, "#pg-net .neuron[role]")).perform()
+        until(lambda: text(page, "explained"))
+        assert find(page, "#pg-large").is_displayed()
+        assert "Why layers.0.neurons.0.b has its gradient for example 1 is said below" in text(page, "hint")
+        assert find(page, "#pg-to-steps").rect["y"] + 36 < page.execute_script("return scrollY + innerHeight")
+        ActionChains(page).click(find(page, "#pg-to-steps")).perform()
+        top = "return document.getElementById('pg-steps').getBoundingClientRect().top"
+        until(lambda: page.execute_script(top) < 200)
+        assert page.execute_script("return document.activeElement.id") == "pg-steps"
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_a_healthy_network_is_called_so(page: Any, site: str) -> None:

@@ -4,6 +4,7 @@ export const REACH = 1.85; // the plane goes from -REACH to REACH, both ways
 const GRID = 72; // places in a row at which the network is asked
 const EVERY = 3; // each third of them is in the small picture of a neuron
 const SMALL = GRID / EVERY;
+const SCALE = 0.85; // how strong the colour of 1 is, and of -1
 
 // With four figures.
 export function number(x) {
@@ -46,15 +47,16 @@ function pen(canvas, width, height) {
   return made;
 }
 
-// A square picture of numbers from -1 to 1: orange below 0, blue above, the paler the nearer to 0.
+// The colour of a number from -1 to 1: orange below 0, blue above, the paler the nearer to 0.
+function shade(x, colours, strength) {
+  const paint = x < 0 ? colours.orange : colours.blue, share = strength * Math.min(1, Math.abs(x) || 0);
+  return colours.paper.map((paper, c) => paper + share * (paint[c] - paper));
+}
+
+// A square picture of such numbers.
 function washed(size, numbers, colours, strength) {
   const picture = new ImageData(size, size);
-  numbers.forEach((x, k) => {
-    const paint = x < 0 ? colours.orange : colours.blue;
-    const share = strength * Math.min(1, Math.abs(x) || 0);
-    for (let c = 0; c < 3; c++) picture.data[4 * k + c] = colours.paper[c] + share * (paint[c] - colours.paper[c]);
-    picture.data[4 * k + 3] = 255;
-  });
+  numbers.forEach((x, k) => picture.data.set([...shade(x, colours, strength), 255], 4 * k));
   const canvas = new OffscreenCanvas(size, size);
   canvas.getContext("2d").putImageData(picture, 0, 0);
   return canvas;
@@ -64,12 +66,12 @@ function washed(size, numbers, colours, strength) {
 export class Field {
   fill(forward, numbers, count) {
     const out = new Float64Array(count);
-    this.logits = new Float64Array(GRID * GRID);
+    this.outputs = new Float64Array(GRID * GRID);
     this.small = Array.from({ length: count }, () => new Float64Array(SMALL * SMALL));
     for (let row = 0, k = 0, n = 0; row < GRID; row++)
       for (let column = 0; column < GRID; column++, k++) {
         forward(numbers, Field.at(column), -Field.at(row), out);
-        this.logits[k] = out[count - 1];
+        this.outputs[k] = out[count - 1];
         if (row % EVERY !== 1 || column % EVERY !== 1) continue;
         for (let i = 0; i < count; i++) this.small[i][n] = out[i];
         n++;
@@ -78,12 +80,12 @@ export class Field {
 
   static at = (k) => REACH * ((2 * k + 1) / GRID - 1);
 
-  // The pieces of the line on which the output is 0, in columns and rows.
-  boundary() {
-    const lines = [], z = this.logits;
+  // The pieces of the line on which the output is this number, in columns and rows.
+  line(level) {
+    const lines = [], z = this.outputs;
     for (let row = 0; row + 1 < GRID; row++)
       for (let column = 0; column + 1 < GRID; column++) {
-        const corners = [[0, 0], [1, 0], [1, 1], [0, 1]].map(([i, j]) => [column + i, row + j, z[(row + j) * GRID + column + i]]);
+        const corners = [[0, 0], [1, 0], [1, 1], [0, 1]].map(([i, j]) => [column + i, row + j, z[(row + j) * GRID + column + i] - level]);
         const ends = [];
         corners.forEach(([x, y, a], side) => {
           const [u, v, b] = corners[(side + 1) % 4];
@@ -110,25 +112,29 @@ export class Plane {
     return [REACH * ((2 * (clientX - left)) / width - 1), REACH * (1 - (2 * (clientY - top)) / width)];
   }
 
-  draw(field, X, Y, chosen, cursor, colours, [others, classes]) {
+  draw(field, X, Y, chosen, cursor, colours, [others, targets], regression) {
     this.side = this.canvas.clientWidth;
     const to = pen(this.canvas, this.side, this.side);
     const cell = this.side / GRID;
     to.imageSmoothingQuality = "high";
-    const certain = Array.from(field.logits, (z) => Math.tanh(z / 2)); // the probabilities' difference
-    to.drawImage(washed(GRID, certain, colours, 0.55), 0, 0, this.side, this.side);
+    const shown = regression ? field.outputs : Array.from(field.outputs, (z) => Math.tanh(z / 2)); // the probabilities' difference
+    to.drawImage(washed(GRID, shown, colours, regression ? SCALE : 0.55), 0, 0, this.side, this.side);
     to.strokeStyle = css(colours.ink, 0.8);
-    to.lineWidth = 1.6;
     to.lineCap = "round";
-    to.beginPath();
-    for (const [[x, y], [u, v]] of field.boundary()) {
-      to.moveTo((x + 0.5) * cell, (y + 0.5) * cell);
-      to.lineTo((u + 0.5) * cell, (v + 0.5) * cell);
+    for (const level of regression ? [-0.5, 0, 0.5] : [0]) {
+      to.lineWidth = level ? 0.7 : 1.6;
+      to.beginPath();
+      for (const [[x, y], [u, v]] of field.line(level)) {
+        to.moveTo((x + 0.5) * cell, (y + 0.5) * cell);
+        to.lineTo((u + 0.5) * cell, (v + 0.5) * cell);
+      }
+      to.stroke();
     }
-    to.stroke();
     this.axes(to, colours);
-    others.forEach((point, i) => this.dot(to, this.place(point), classes[i], false, colours, true));
-    X.forEach((point, i) => this.dot(to, this.place(point), Y[i], i === chosen, colours));
+    const dot = regression ? this.spot : this.dot;
+    others.forEach((point, i) => dot(to, this.place(point), targets[i], colours, true));
+    X.forEach((point, i) => dot(to, this.place(point), Y[i], colours));
+    if (X.length) this.ring(to, this.place(X[chosen]), colours);
     if (!cursor) return;
     const [x, y] = this.place(cursor);
     to.strokeStyle = css(colours.ink);
@@ -161,7 +167,7 @@ export class Plane {
 
   // Blue examples are round and orange ones square, so that no one has to tell colours apart.
   // Those that are held out are hollow.
-  dot(to, [x, y], label, chosen, colours, hollow = false) {
+  dot(to, [x, y], label, colours, hollow = false) {
     const paint = css(label ? colours.blue : colours.orange);
     to.beginPath();
     if (label) to.arc(x, y, 5, 0, 7);
@@ -171,7 +177,20 @@ export class Plane {
     to.lineWidth = 1.5;
     to.fill();
     to.stroke();
-    if (!chosen) return;
+  }
+
+  // An example of regression has the colour that the plane has where the network is right; one that is held out is small.
+  spot(to, [x, y], target, colours, small = false) {
+    to.beginPath();
+    to.arc(x, y, small ? 3 : 5, 0, 7);
+    to.fillStyle = css(shade(target, colours, SCALE));
+    to.strokeStyle = css(colours.ink, 0.7);
+    to.lineWidth = 1;
+    to.fill();
+    to.stroke();
+  }
+
+  ring(to, [x, y], colours) {
     to.beginPath();
     to.arc(x, y, 10, 0, 7);
     to.strokeStyle = css(colours.ink);
@@ -338,7 +357,7 @@ export class Network {
       to.beginPath();
       to.roundRect(x - inner / 2, y - inner / 2, inner, inner, 5);
       to.clip();
-      to.drawImage(washed(SMALL, numbers.map((z) => z / most), colours, 0.85), x - inner / 2, y - inner / 2, inner, inner);
+      to.drawImage(washed(SMALL, numbers.map((z) => z / most), colours, SCALE), x - inner / 2, y - inner / 2, inner, inner);
       to.restore();
       if (isInput) return;
       square.classList.toggle("flat", !!marks[k - this.inputs.length]);
@@ -350,11 +369,11 @@ export class Network {
   // The picture of the neuron that is looked at, large.
   enlarge(canvas, field, colours) {
     const k = this.neurons?.findIndex(({ square }) => square === this.seen?.element) ?? -1, side = 132;
-    canvas.hidden = k < 0;
+    canvas.classList.toggle("none", k < 0);
     if (k < 0 || !field.small) return;
     const to = pen(canvas, side, side), most = extent(field.small[k]);
     to.imageSmoothingQuality = "high";
-    to.drawImage(washed(SMALL, field.small[k].map((z) => z / most), colours, 0.85), 0, 0, side, side);
+    to.drawImage(washed(SMALL, field.small[k].map((z) => z / most), colours, SCALE), 0, 0, side, side);
   }
 }
 

@@ -17,7 +17,10 @@ const BEGIN = {
   batch: "0", penalty: "0", speed: "33", edges: "weight", seed: 1, points: [],
 };
 const choice = (name) => byId(name === "count" ? "count-of" : name);
+const HINT = byId("hint").textContent;
 let setting;
+
+const isRegression = () => choice("data").selectedOptions[0].parentElement.label === "Regression";
 
 // The setting of an address: what is not said in it, or is no setting, is as at the beginning.
 function read(hash) {
@@ -58,6 +61,10 @@ function show() {
   byId("own").hidden = setting.data !== "own";
   for (const name of ["count", "noise"]) choice(name).disabled = setting.data === "own";
   byId("tests-label").hidden = setting.data === "own";
+  const regression = isRegression();
+  root.classList.toggle("regression", regression);
+  [byId("low").textContent, byId("high").textContent] = regression ? ["−1", "1"] : ["certainly orange", "certainly blue"];
+  byId("tests-look").textContent = `show the held-out points (${regression ? "small" : "hollow"})`;
 }
 
 const LIVE = ["edges", "speed", "rate"]; // what can be changed without beginning anew
@@ -114,28 +121,28 @@ const runtime = place();
 
 // -- training -------------------------------------------------------------------------------------------------------
 
-let X = [], Y = [], held = [[], []], names = [], numbers = new Float64Array(0), losses = [], forward = null;
+let X = [], Y = [], held = [[], []], names = [], numbers = new Float64Array(0), losses = [], forward = null, measure = null;
 let tested = []; // of some steps the loss on what is held out: [step, loss]
-let inputs = 2, hidden = 0, activation = ""; // of the network that there is, which a setting may be ahead of
+let inputs = 2, hidden = 0, activation = "", regression = false; // of the network that there is, which a setting may be ahead of
 let playing = false, until = 0, generation = 0, begun = 0, example = 0, chosen = null;
 
 async function begin(goOn) {
   const mine = ++generation;
   halt();
   const { layers } = setting, examples = setting.data === "own" ? classified(setting.points) : setting.data;
-  const taught = [setting.activation, setting.optimizer, +setting.rate, setting.seed, setting.inputs, +setting.batch, +setting.penalty];
-  const made = await ask("make", examples, +setting.count, +setting.noise, layers, ...taught);
+  const problem = isRegression() ? "regression" : "classification", taught = [setting.activation, setting.optimizer, +setting.rate, setting.seed, setting.inputs, +setting.batch, +setting.penalty];
+  const made = await ask("make", examples, +setting.count, +setting.noise, problem, layers, ...taught);
   if (mine !== generation) return;
   ({ X, Y, held, names, numbers } = made);
   [losses, tested, example, chosen] = [[], [], 0, null];
   begun = mine;
   if (goOn && X.length) play(); // while what follows is drawn
-  forward = new Function(made.forward)();
+  [forward, measure] = [made.forward, made.measure].map((text) => new Function(text)());
   hidden = layers.reduce((a, b) => a + b, 0);
-  [inputs, activation] = [setting.inputs.length, setting.activation];
+  [inputs, activation, regression] = [setting.inputs.length, setting.activation, problem === "regression"];
   network.build(layers, names, setting.inputs);
   for (const name of ["explained", "steps", "chosen"]) byId(name).hidden = true;
-  byId("hint").hidden = false;
+  byId("hint").textContent = HINT;
   for (const name of ["explained", "diagnosis"]) byId(name).textContent = "";
   button();
   if (!playing) redraw(); // else the first step is drawn, which is under way
@@ -209,7 +216,6 @@ async function why(name) {
   redraw();
   const mine = generation, [text, page, at] = await ask("why", name, example);
   if (mine !== generation) return;
-  byId("hint").hidden = true;
   byId("explained").textContent = `Example ${example + 1}, after ${losses.length} steps.\n${text}`;
   URL.revokeObjectURL(shown);
   shown = URL.createObjectURL(new Blob([page], { type: "text/html" }));
@@ -217,9 +223,13 @@ async function why(name) {
   for (const part of ["explained", "steps", "chosen"]) byId(part).hidden = false;
   byId("value-name").textContent = name;
   byId("value").value = +numbers[names.indexOf(name)].toPrecision(5);
+  byId("hint").textContent = `Why ${name} has its gradient for example ${example + 1} is said below; the steps that lead to it play at the end of the page.`;
 }
 
-byId("to-steps").onclick = () => byId("steps").scrollIntoView({ behavior: calm.matches ? "auto" : "smooth" });
+byId("to-steps").onclick = () => {
+  byId("steps").focus({ preventScroll: true });
+  byId("steps").scrollIntoView({ behavior: calm.matches ? "auto" : "smooth" });
+};
 byId("value").onchange = async ({ target }) => {
   if (target.value === "" || !chosen) return;
   numbers = await ask("set_parameter", chosen, +target.value).catch(failed) ?? numbers;
@@ -263,12 +273,13 @@ function examined() {
 
 // Of the points that are held out: the mean loss, and of how many the side is right.
 function held_out() {
-  const [points, classes] = held;
+  const [points, targets] = held, out = [0];
   let loss = 0, right = 0;
   points.forEach(([x1, x2], i) => {
     const z = given(x1, x2).at(-1);
-    loss += Math.max(z, 0) + Math.log1p(Math.exp(-Math.abs(z))) - z * classes[i];
-    right += classes[i] ? z > 0 : z < 0;
+    measure(z, targets[i], out);
+    loss += out[0];
+    right += targets[i] ? z > 0 : z < 0;
   });
   return { loss: loss / points.length, right, of: points.length };
 }
@@ -277,7 +288,7 @@ async function diagnose() {
   if (!losses.length) return;
   diagnosed = performance.now();
   const mine = generation, said = await ask("diagnosis");
-  if (mine === generation) byId("diagnosis").textContent = said;
+  if (mine === generation && byId("diagnosis").textContent !== said) byId("diagnosis").textContent = said; // else it is told again
 }
 
 // -- drawing --------------------------------------------------------------------------------------------------------
@@ -298,7 +309,7 @@ function draw() {
   field.fill(forward, numbers, inputs + hidden + 1);
   const { right, marks } = examined();
   const own = setting.data === "own", onPlane = document.activeElement === byId("plane");
-  plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours, byId("tests").checked ? held : [[], []]);
+  plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours, byId("tests").checked ? held : [[], []], regression);
   const gradient = setting.edges === "gradient";
   const largest = network.draw(gradient ? numbers.subarray(half) : numbers, field, marks, chosen, colours);
   byId("net").classList.toggle("flowing", gradient);
@@ -306,8 +317,8 @@ function draw() {
   const test = held_out();
   if (test.of && losses.length && tested.at(-1)?.[0] !== losses.length) tested.push([losses.length, test.loss]);
   drawLoss(byId("loss"), losses, tested);
-  byId("held").textContent = test.of ? `Held out (dashed): loss ${number(test.loss)}, ${test.right} of ${test.of} right.` : "";
-  byId("count").textContent = `step ${losses.length}${losses.length ? ` · loss ${number(losses.at(-1))} · ${right} of ${X.length} right` : ""} · ${half} parameters`;
+  byId("held").textContent = test.of ? `Held out (dashed): loss ${number(test.loss)}${regression ? "" : `, ${test.right} of ${test.of} right`}.` : "";
+  byId("count").textContent = `step ${losses.length}${losses.length ? ` · loss ${number(losses.at(-1))}${regression ? "" : ` · ${right} of ${X.length} right`}` : ""} · ${half} parameters`;
   told(network.seen?.name);
   describe();
   if (chosen && document.activeElement !== byId("value")) byId("value").value = +numbers[names.indexOf(chosen)].toPrecision(5);
@@ -316,7 +327,8 @@ function draw() {
   if (playing && performance.now() - diagnosed > AGAIN) diagnose().catch(failed);
 }
 
-function told(name) {
+// Of the weight that is looked at, else of the one that was explained.
+function told(name = chosen) {
   const place = names.indexOf(name);
   byId("weight").textContent = place < 0 ? " " : `${name} = ${number(numbers[place])}, gradient of the mean loss ${number(numbers[place + names.length])}`;
   network.enlarge(byId("large"), field, colours);
@@ -326,10 +338,11 @@ function describe() {
   const text = byId("example");
   if (!X.length) text.textContent = "Click to add points, some blue and some orange. Then press Play.";
   else {
-    const [x1, x2] = X[example], out = given(x1, x2);
-    const share = 100 / (1 + Math.exp(-Math.abs(out.at(-1)))), side = out.at(-1) > 0 ? "blue" : "orange";
+    const [x1, x2] = X[example], output = given(x1, x2).at(-1);
+    const share = 100 / (1 + Math.exp(-Math.abs(output))), side = output > 0 ? "blue" : "orange";
     const said = share >= 50 ? `${side}, ${share > 99.9 ? "over 99.9" : share.toFixed(share > 99 ? 1 : 0)} %` : "nan";
-    text.textContent = `Example ${example + 1}: x1 = ${number(x1)}, x2 = ${number(x2)}, ${Y[example] ? "blue" : "orange"}. The network says ${said}.`;
+    const target = regression ? `y = ${number(Y[example])}` : Y[example] ? "blue" : "orange";
+    text.textContent = `Example ${example + 1}: x1 = ${number(x1)}, x2 = ${number(x2)}, ${target}. The network says ${regression ? number(output) : said}.`;
   }
 }
 

@@ -9,7 +9,7 @@ from array import array
 
 import wengert
 from wengert import Graph, Value, data, mean
-from wengert.losses import binary_cross_entropy_with_logits, l2
+from wengert.losses import binary_cross_entropy_with_logits, l2, mse
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam
 from wengert.view.javascript import Script
@@ -25,16 +25,31 @@ INPUTS = {  # of a point of the plane, floats or Values
     "sin 3x2": lambda x1, x2: wengert.sin(3.0 * x2),
 }
 TURNS = 1.75  # of an arm of the spiral
+HILLS = [(-1.1, 0.7, 1), (0.0, 0.7, -1), (1.1, 0.7, 1), (-1.1, -0.7, -1), (0.0, -0.7, 1), (1.1, -0.7, -1)]
+TARGETS = {  # of regression: a number from -1 to 1 for a point of the square
+    "plane": lambda x1, x2: (x1 + x2) / 3.0,
+    "gaussians": lambda x1, x2: sum(
+        height * math.exp(-((x1 - a) ** 2 + (x2 - b) ** 2) / 0.2) for a, b, height in HILLS
+    ),
+}
+LOSSES = {"classification": binary_cross_entropy_with_logits, "regression": mse}
 
 
 def examples(kind, count=60, noise=0.1, seed=0):
-    """Points of the plane around its middle, and their classes, 0 and 1."""
+    """Points of the plane around its middle, and their targets: classes, 0 and 1, or in regression numbers.
+
+    The noise moves points of a class, and changes the numbers of regression.
+    """
     if kind == "moons":
         X, Y = data.moons(count, noise=noise, seed=seed)
         return [[x - 0.5, y - 0.25] for x, y in X], Y
     if kind == "circles":
         return data.circles(count, noise=noise, factor=0.4, seed=seed)
-    draw = random.Random(seed).gauss
+    rng = random.Random(seed)
+    draw = rng.gauss
+    if kind in TARGETS:
+        X = [[rng.uniform(-1.5, 1.5), rng.uniform(-1.5, 1.5)] for _ in range(count)]
+        return X, [round(TARGETS[kind](*x) + draw(0, noise), 2) for x in X]
     if kind == "spiral":
         return spiral(count, noise, draw)
     corners, classes = data.xor()
@@ -54,10 +69,32 @@ def spiral(count, noise, draw):
     return X, Y
 
 
+def javascript(outputs, names, parameters):
+    """Write values as a function of JavaScript, made from the rules of the table of operations.
+
+    Args:
+        outputs: the values; the function writes them into the list that is its last parameter.
+        names: what the leaves under them are in JavaScript.
+        parameters: of the function.
+    """
+    graph, script, names = Graph(*outputs), Script(), dict(names)
+    rules, lines = {}, []
+    for place, (op, operands, value) in enumerate(graph):
+        if op.name != "leaf":
+            rule = rules.setdefault(script.rules(op, len(operands)), f"f{len(rules)}")
+            given = ", ".join(names[graph.values[x]] if isinstance(x, int) else repr(x) for x in operands)
+            lines.append(f"const v{place} = {rule}({given});")
+            names[value] = f"v{place}"
+    lines += [f"out[{i}] = {names[value]};" for i, value in enumerate(outputs)]
+    head = [script.definitions(), *(f"const [{name}] = {rule};" for rule, name in rules.items())]
+    return "\n".join([*head, f"return ({parameters}, out) => {{", *lines, "};"])
+
+
 class Playground:
     """A network, its examples and its optimizer.
 
     Args:
+        problem: "classification", whose loss reads the network's output as a logit, or "regression".
         layers: how many neurons each hidden layer has.
         activation: theirs.
         optimizer: "adam" or "sgd".
@@ -66,10 +103,11 @@ class Playground:
         inputs: what the network reads of a point, by the names of INPUTS.
         batch: how many examples make a step; 0 for all.
         penalty: the factor of the squares of the weights in the loss.
-        X, Y: the examples and their classes.
+        X, Y: the examples and their targets.
     """
 
-    def __init__(self, layers, activation, optimizer, rate, seed, inputs, batch, penalty, X, Y):
+    def __init__(self, problem, layers, activation, optimizer, rate, seed, inputs, batch, penalty, X, Y):
+        self.loss_of, self.output = LOSSES[problem], "logit" if problem == "classification" else "output"
         self.inputs = [INPUTS[name] for name in inputs]
         self.model = MLP(len(inputs), [*layers, 1], activation=activation, rng=random.Random(seed))
         self.optimizer = OPTIMIZERS[optimizer](self.model, lr=rate)
@@ -109,9 +147,7 @@ class Playground:
     def step(self):
         """One step of training; the mean loss of its examples before it."""
         places = self.chosen()
-        self.loss = mean(
-            [binary_cross_entropy_with_logits(self.model(self.read(self.X[i])), self.Y[i]) for i in places]
-        )
+        self.loss = mean([self.loss_of(self.model(self.read(self.X[i])), self.Y[i]) for i in places])
         told = self.loss.data
         if self.penalty:
             self.loss = self.loss + l2(self.model.parameters(), self.penalty)
@@ -131,7 +167,7 @@ class Playground:
         return array("d", [p.data for p in parameters] + [p.grad for p in parameters])
 
     def forward(self):
-        """The network as a function of JavaScript, made from the rules of the table of operations.
+        """The network as a function of JavaScript.
 
         It takes the parameters in the order of their names, a point and a list, into which it writes what the network
         reads of the point and then what every neuron gives, layer by layer.
@@ -143,17 +179,12 @@ class Playground:
             outputs = outputs + (made if isinstance(made, list) else [made])
         names = {value: f"p[{i}]" for i, (_, value) in enumerate(self.model.named_parameters())}
         names |= {point[0]: "x1", point[1]: "x2"}
-        graph, script = Graph(*outputs), Script()
-        rules, lines = {}, []
-        for place, (op, operands, value) in enumerate(graph):
-            if op.name != "leaf":
-                rule = rules.setdefault(script.rules(op, len(operands)), f"f{len(rules)}")
-                given = ", ".join(names[graph.values[x]] if isinstance(x, int) else repr(x) for x in operands)
-                lines.append(f"const v{place} = {rule}({given});")
-                names[value] = f"v{place}"
-        lines += [f"out[{i}] = {names[value]};" for i, value in enumerate(outputs)]
-        head = [script.definitions(), *(f"const [{name}] = {rule};" for rule, name in rules.items())]
-        return "\n".join([*head, "return (p, x1, x2, out) => {", *lines, "};"])
+        return javascript(outputs, names, "p, x1, x2")
+
+    def measure(self):
+        """The loss of one example as a function of JavaScript: it takes the network's output, the target and a list."""
+        output, target = Value(0.0), Value(0.0)
+        return javascript([self.loss_of(output, target)], {output: "output", target: "target"}, "output, target")
 
     def why(self, name, example):
         """Of a parameter, by its name, and the loss of one example: `explain`, the page of steps, and where it begins.
@@ -161,9 +192,9 @@ class Playground:
         That is the first step in which the parameter receives a gradient, and what is said of this parameter there.
         """
         point = [Value(x, f"x{i}") for i, x in enumerate(self.X[example], 1)]
-        logit = self.model(self.read(point))
-        logit.label = "logit"
-        loss = binary_cross_entropy_with_logits(logit, self.Y[example])
+        output = self.model(self.read(point))
+        output.label = self.output
+        loss = self.loss_of(output, self.Y[example])
         loss.label = "loss"
         parameter = dict(self.model.named_parameters())[name]
         told, sequence = wengert.explain(parameter, loss), wengert.steps(loss)

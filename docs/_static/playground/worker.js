@@ -68,7 +68,7 @@ const methods = {
     const [X, Y] = isKind ? drawn(0) : examples, held = isKind ? drawn(1) : [[], []];
     playground = program.Playground(...[...setting, X, Y].map(given));
     step = playground.step;
-    return { X, Y, held, names: plain(playground.names()), forward: playground.forward(), numbers: numbers() };
+    return { X, Y, held, names: plain(playground.names()), forward: playground.forward(), measure: playground.measure(), numbers: numbers() };
   },
   async play(pause) {
     const mine = ++run;
