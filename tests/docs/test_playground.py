@@ -471,13 +471,24 @@ def test_a_weight_is_changed_by_hand_and_its_steps_are_a_click_away(page: Any, s
     until(lambda: len(state(page)["losses"]) > 5)
     pause(page)
     page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")
-    assert find(page, "#pg-large").is_displayed(), "the neuron that is looked at, large"
+    until(lambda: find(page, "#pg-large").is_displayed())
+    script = """
+        const large = document.getElementById("pg-large"), to = large.getContext("2d"), side = large.width;
+        const { data } = to.getImageData(0, 0, side, side), at = (x) => 4 * Math.round(x * side) * (side + 1);
+        return [0.1, 0.9].map((x) => [...data.slice(at(x), at(x) + 4)]);
+    """
+    corners = page.execute_script(script)
+    first = twin(state(page)).layers[0].neurons[0]
+    ends = [first([x1, -x1]).data for x1 in (-1.48, 1.48)]
+    for (red, _, blue, _), end in zip(corners, ends, strict=True):
+        assert (red > blue) == (end < 0), "the neuron that is looked at, large: orange where it is negative"
     page.switch_to.active_element.send_keys(Keys.ENTER)
     until(lambda: text(page, "explained"))
     name = text(page, "value-name")
     assert name == "layers.0.neurons.0.b"
     field = near(page, "#pg-value")
-    field.clear()
+    field.click()
+    field.send_keys(Keys.CONTROL + "a")
     field.send_keys("1.25", Keys.ENTER)
     until(lambda: dict(zip(state(page)["names"], state(page)["numbers"], strict=False))[name] == 1.25)
     near(page, "#pg-to-steps").click()

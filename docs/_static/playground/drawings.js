@@ -62,16 +62,19 @@ function washed(size, numbers, colours, strength) {
   return canvas;
 }
 
-// What the network gives all over the plane, row by row from above: of the output each place, of a neuron each third.
+// What the network gives all over the plane, row by row from above: of the output each place, of a neuron each third;
+// and of the one that is shown large, each place, too.
 export class Field {
-  fill(forward, numbers, count) {
+  fill(forward, numbers, count, enlarged) {
     const out = new Float64Array(count);
     this.outputs = new Float64Array(GRID * GRID);
+    this.large = new Float64Array(GRID * GRID);
     this.small = Array.from({ length: count }, () => new Float64Array(SMALL * SMALL));
     for (let row = 0, k = 0, n = 0; row < GRID; row++)
       for (let column = 0; column < GRID; column++, k++) {
         forward(numbers, Field.at(column), -Field.at(row), out);
         this.outputs[k] = out[count - 1];
+        this.large[k] = out[enlarged];
         if (row % EVERY !== 1 || column % EVERY !== 1) continue;
         for (let i = 0; i < count; i++) this.small[i][n] = out[i];
         n++;
@@ -244,7 +247,7 @@ export class Network {
   constructor(box, told, asked) {
     [this.lines, this.squares] = box.children;
     this.box = box;
-    this.told = told; // called with a name, or with nothing, when another weight is looked at
+    this.told = told; // called when another weight is looked at
     this.asked = asked; // called with a name that is to be explained
     this.items = [];
     this.lines.onclick = (event) => this.meant(event) && this.asked(this.meant(event).name);
@@ -318,7 +321,7 @@ export class Network {
     this.seen?.element.classList.remove("seen");
     item?.element.classList.add("seen");
     this.seen = item;
-    this.told(item?.name);
+    this.told();
   }
 
   // One of them can be reached by Tab, and from it, by the arrow keys, the others of the layer and the other layers.
@@ -366,14 +369,16 @@ export class Network {
     return largest;
   }
 
-  // The picture of the neuron that is looked at, large.
+  // Which neuron is looked at; -1 if none is.
+  enlarged = () => this.neurons.findIndex(({ square }) => square === this.seen?.element);
+
+  // Its picture, large.
   enlarge(canvas, field, colours) {
-    const k = this.neurons?.findIndex(({ square }) => square === this.seen?.element) ?? -1, side = 132;
-    canvas.classList.toggle("none", k < 0);
-    if (k < 0 || !field.small) return;
-    const to = pen(canvas, side, side), most = extent(field.small[k]);
+    const side = 132, most = extent(field.large);
+    canvas.classList.toggle("none", this.enlarged() < 0);
+    const to = pen(canvas, side, side);
     to.imageSmoothingQuality = "high";
-    to.drawImage(washed(SMALL, field.small[k].map((z) => z / most), colours, SCALE), 0, 0, side, side);
+    to.drawImage(washed(GRID, field.large.map((z) => z / most), colours, SCALE), 0, 0, side, side);
   }
 }
 

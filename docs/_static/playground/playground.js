@@ -141,7 +141,7 @@ async function begin(goOn) {
   hidden = layers.reduce((a, b) => a + b, 0);
   [inputs, activation, regression] = [setting.inputs.length, setting.activation, problem === "regression"];
   network.build(layers, names, setting.inputs);
-  for (const name of ["explained", "steps", "chosen"]) byId(name).hidden = true;
+  for (const name of ["why", "explained", "steps", "chosen"]) byId(name).hidden = true;
   byId("hint").textContent = HINT;
   for (const name of ["explained", "diagnosis"]) byId(name).textContent = "";
   button();
@@ -220,7 +220,7 @@ async function why(name) {
   URL.revokeObjectURL(shown);
   shown = URL.createObjectURL(new Blob([page], { type: "text/html" }));
   byId("steps").src = `${shown}#${at}`;
-  for (const part of ["explained", "steps", "chosen"]) byId(part).hidden = false;
+  for (const part of ["why", "explained", "steps", "chosen"]) byId(part).hidden = false;
   byId("value-name").textContent = name;
   byId("value").value = +numbers[names.indexOf(name)].toPrecision(5);
   byId("hint").textContent = `Why ${name} has its gradient for example ${example + 1} is said below; the steps that lead to it play at the end of the page.`;
@@ -293,7 +293,7 @@ async function diagnose() {
 
 // -- drawing --------------------------------------------------------------------------------------------------------
 
-const field = new Field(), plane = new Plane(byId("plane")), network = new Network(byId("net"), told, (name) => why(name).catch(failed));
+const field = new Field(), plane = new Plane(byId("plane")), network = new Network(byId("net"), redraw, (name) => why(name).catch(failed));
 let colours = palette(root), due = false, drawn = 0;
 
 function redraw() {
@@ -306,7 +306,7 @@ function draw() {
   if (!forward) return;
   drawn++;
   const half = names.length;
-  field.fill(forward, numbers, inputs + hidden + 1);
+  field.fill(forward, numbers, inputs + hidden + 1, network.enlarged());
   const { right, marks } = examined();
   const own = setting.data === "own", onPlane = document.activeElement === byId("plane");
   plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours, byId("tests").checked ? held : [[], []], regression);
