@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import random
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import wengert
+from wengert import losses, nn
 
 pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
 
@@ -96,6 +98,63 @@ def test_a_name_that_is_nearly_one_is_answered_by_that() -> None:
         wengert.sotfmax  # noqa: B018
     with pytest.raises(ImportError, match="did you mean check_gradients"):
         exec("from wengert import check_gradient")
+
+
+@pytest.mark.parametrize(
+    ("written", "answer"),
+    [
+        ("x.softmax()", "wengert.softmax([x, x])"),
+        ("x.sum()", "sum([x, x])"),
+        ("x.numpy()", "x.data"),
+        ("x.add_(1.0)", "x.data -= 0.1 * x.grad"),
+        ("x.requires_grad", "wengert.no_grad()"),
+        ("wengert.tensor(2.0)", "wengert.Value(2.0)"),
+        ("wengert.jit(f)", "wengert.compile(f)"),
+        ("wengert.vmap(f)", "wengert.compile(f).map([1.0, 2.0])"),
+        ("wengert.manual_seed(1)", "random.seed(1337)"),
+        ("nn.Linear(3, 4)", 'nn.Layer(3, 4, "linear")'),
+        ("nn.ReLU()", 'nn.MLP(3, [4, 4], activation="relu")'),
+        ("nn.CrossEntropyLoss()", "losses.cross_entropy([x, x], 0)"),
+        ("model.forward([1.0, 2.0])", "model([1.0, 2.0])"),
+        ("model.predict([[1.0, 2.0]])", "wengert.training.predict(model, [[1.0, 2.0]])"),
+        ("model.backward()", "losses.mse(model([1.0, 2.0]), 1.0).backward()"),
+    ],
+)
+def test_what_other_libraries_have_is_answered_by_what_is_written_here(written: str, answer: str) -> None:
+    model, x = nn.MLP(2, [1]), wengert.Value(2.0)
+    known = {
+        "wengert": wengert,
+        "nn": nn,
+        "losses": losses,
+        "random": random,
+        "model": model,
+        "x": x,
+        "f": lambda x: x * x,
+    }
+    with pytest.raises(AttributeError) as caught:
+        exec(written, known)
+    words = re.escape(re.sub(r"[\[(].*", "", answer).removeprefix("nn."))
+    assert re.search(rf"has no attribute '\w+': .*{words}", str(caught.value))
+    exec(answer, known)  # as it says
+
+
+def test_what_other_libraries_have_is_no_attribute_here() -> None:
+    """Nothing is found, listed or in the way of a class that has one."""
+    x, model = wengert.Value(2.0), nn.MLP(2, [1])
+    assert not hasattr(x, "shape")
+    assert not hasattr(model, "forward")
+    assert {"shape", "tanh"} & {*dir(x)} == {"tanh"}
+    assert {"forward", "parameters"} & {*dir(model)} == {"parameters"}
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            self.train = 3.0
+
+        def forward(self, x: float) -> float:
+            return self.train * x
+
+    assert wengert.compile(Net().forward)(2.0) == Net().forward(2.0) == 6.0
+    assert {"forward", "train"} <= {*dir(Net())}
 
 
 @pytest.mark.parametrize("name", ["Foo", "mlp", "_private"])

@@ -100,6 +100,19 @@ def _packages(name: str) -> Iterable[Any]:
     return entry_points(group="wengert.packages", name=name)
 
 
+_WRITTEN = {  # what other libraries call it, and what is written here
+    **dict.fromkeys(("Tensor", "Variable", "tensor"), "wengert.Value(2.0), or a list of them"),
+    **dict.fromkeys(("array", "asarray", "ones", "zeros"), "a list of numbers or of Values"),
+    **dict.fromkeys(("manual_seed", "rand", "randn"), "random.seed(1337) and random.gauss(0, 1), of Python's random"),
+    "autograd": "y.backward(), or wengert.grad(f)",
+    "backward": "y.backward()",
+    "jit": "wengert.compile(f)",
+    "vmap": "wengert.compile(f).map(X)",
+    "jacfwd": "wengert.jacobian(f)",
+    "jacrev": "wengert.jacobian(f)",
+}
+
+
 class _Signpost:
     """The last import finder: it tells ``from wengert import MLP`` that MLP is in wengert.nn."""
 
@@ -112,6 +125,8 @@ class _Signpost:
                 raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")
         if fullname == "wengert.course":
             raise ImportError("write from wengert import course" if _packages(name) else errors.NEEDS_COURSE)
+        if package == "wengert" and name in _WRITTEN:
+            raise ImportError(f"here, write {_WRITTEN[name]}")
         if package == "wengert" and (close := errors.did_you_mean(name, __dir__())):
             raise ImportError(f"there is no {name} in wengert{close}")
 

@@ -27,6 +27,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from importlib import import_module
+from inspect import getattr_static
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -152,6 +153,31 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # rarely needed
 
     return "".join([f"; did you mean {close}?" for close in get_close_matches(name, known, n=1, cutoff=0.7)])
+
+
+class Elsewhere:
+    """An attribute of other libraries' objects: reading it raises an AttributeError that says what to write here.
+
+    So `hasattr` is False, and a subclass or an object may have an attribute of that name.
+    """
+
+    def __init__(self, name: str, hint: str) -> None:
+        self.name, self.hint = name, hint
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        message = f"{owner.__name__!r} object has no attribute {self.name!r}: {self.hint}"
+        raise AttributeError(message, name=self.name, obj=instance)
+
+
+def refer(owner: type, hints: dict[str, str]) -> None:
+    """Answer each name, as an attribute of a class, by its hint; `dir` does not list it."""
+    for name, hint in hints.items():
+        setattr(owner, name, Elsewhere(name, hint))
+    owner.__dir__ = _listed  # type: ignore[assignment,method-assign]
+
+
+def _listed(self: object) -> list[str]:
+    return [name for name in object.__dir__(self) if not isinstance(getattr_static(self, name, None), Elsewhere)]
 
 
 def file_name(path: Any) -> str:

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from wengert.errors import LengthError, OperandError, OperationError
+from wengert.errors import LengthError, OperandError, OperationError, refer
 from wengert.ops import named, register, table
 
 __all__ = ["log_softmax", "matmul", "op", "pick", "softmax", "take"]  # and rows, below
@@ -42,6 +42,35 @@ def _publish(row: table.Op) -> Callable[..., Any]:
 for _row in [row for row in table.TABLE if row.value]:
     globals().update(dict.fromkeys((_row.name, *_row.aliases), _publish(_row)))
     __all__ += [name for name in (_row.name, *_row.aliases) if name != "dot" and not hasattr(builtins, name)]
+
+
+_ONE = "a Value is one number"
+refer(
+    Functions,
+    {
+        "softmax": f"{_ONE}; for a list, write wengert.softmax(values) or losses.cross_entropy(values, label)",
+        "log_softmax": f"{_ONE}; for a list, write wengert.log_softmax(values)",
+        "logsumexp": f"{_ONE}; for a list, write wengert.logsumexp(values)",
+        "sum": f"{_ONE}; for a list, write sum(values)",
+        "mean": f"{_ONE}; for a list, write wengert.mean(values)",
+        "matmul": f"{_ONE}; for lists, write wengert.matmul(a, b)",
+        "dot": f"{_ONE}; for lists, write wengert.dot(ws, xs)",
+        "shape": f"{_ONE}; arrays are lists of Values",
+        "numpy": "its number is x.data",
+        "value": "its number is x.data",
+        "clone": "write x * 1.0 for a node of its own, or Value(x.data) for a leaf",
+        "zero_grad": "write x.grad = 0.0; models and optimizers have a zero_grad()",
+        "retain_grad": "every Value keeps its gradient",
+        "grad_fn": "see wengert.draw(x), wengert.explain(x) or wengert.steps(x)",
+        **dict.fromkeys(
+            ("requires_grad", "requires_grad_"), "every Value has a gradient, but those made in wengert.no_grad()"
+        ),
+        **dict.fromkeys(
+            ("cpu", "cuda", "to"), "a Value is on no device; wengert.compile(f, backend='xla') runs f on one"
+        ),
+        **dict.fromkeys(("add_", "copy_", "mul_", "sub_", "zero_"), "set its number, as in x.data -= 0.1 * x.grad"),
+    },
+)
 
 
 def softmax(values: Iterable[Any]) -> list[Any]:

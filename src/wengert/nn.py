@@ -17,6 +17,7 @@ neuron is a weighted sum and an activation, a layer is a list of neurons, and an
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import index
@@ -27,7 +28,7 @@ from weakref import WeakValueDictionary
 from wengert import parameters
 from wengert.derivatives import KeyPath, keys_of, tree_flatten
 from wengert.engine import Value, dot
-from wengert.errors import ArgumentError, LengthError, OperandError, WengertError, counted, did_you_mean
+from wengert.errors import ArgumentError, LengthError, OperandError, WengertError, counted, did_you_mean, refer
 from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
@@ -176,6 +177,22 @@ class Module:
     def _shape(self) -> str:
         """Describe inputs and outputs for `repr`; empty if unknown."""
         return ""
+
+
+refer(
+    Module,
+    {
+        "forward": "call the model, model(x); in a class of your own, define __call__",
+        "backward": "call it on a loss, as in losses.mse(model(x), y).backward()",
+        "fit": "write wengert.fit(model, loss, X, Y)",
+        "predict": "write model(x), or wengert.training.predict(model, X)",
+        "summary": "print(model) shows its layers and counts its parameters",
+        **dict.fromkeys(("train", "eval"), "a model computes the same in training and after it; leave this out"),
+        **dict.fromkeys(
+            ("cpu", "cuda", "to"), "a model is on no device; wengert.fit(..., backend='xla') trains on one"
+        ),
+    },
+)
 
 
 class Neuron(Module):
@@ -460,3 +477,21 @@ def _check_inputs(x: object, nin: int) -> None:
         raise OperandError(f"expected a list of {counted(nin, 'input')}, got {x!r}")
     if len(x) != nin:
         raise LengthError(f"expected {counted(nin, 'input')}, got {len(x)}")
+
+
+def __getattr__(name: str) -> Any:
+    written = {
+        "Linear": 'Layer(nin, nout, "linear")',
+        "Sequential": "MLP(nin, [nout, nout]), or a class with __call__",
+        "Parameter": "wengert.Value(2.0) in an attribute of the model",
+        "functional": "wengert.relu(x), wengert.softmax(values), losses.mse(p, y)",
+        "MSELoss": "losses.mse",
+        "BCELoss": "losses.binary_cross_entropy",
+        "BCEWithLogitsLoss": "losses.binary_cross_entropy_with_logits",
+        "CrossEntropyLoss": "losses.cross_entropy",
+        **{
+            kind: f'MLP(nin, [nout, nout], activation="{kind.lower()}")' for kind in ("ReLU", "Tanh", "Sigmoid", "GELU")
+        },
+    }
+    hint = f": write {written[name]}" if name in written else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[__name__])
