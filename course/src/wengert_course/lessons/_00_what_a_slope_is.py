@@ -84,9 +84,9 @@ def d(a, b, c):
 d(2.0, -3.0, 10.0), [round(by, 4) for by in slopes(d, [2.0, -3.0, 10.0])]
 
 # %% [markdown]
-# - By $a$ it is $-3$, which is $b$: where $a$ grows by $h$, the product grows by $h b$, and $b$ is negative.
-# - By $b$ it is $2$, which is $a$.
-# - By $c$ it is $1$: what is added goes through as it is.
+# - With respect to $a$ it is $-3$, which is $b$: where $a$ grows by $h$, the product grows by $h b$, and $b$ is negative.
+# - With respect to $b$ it is $2$, which is $a$.
+# - With respect to $c$ it is $1$: what is added goes through as it is.
 #
 # So to make the result larger you would turn $a$ down, $b$ up, and $c$ up. That is the whole idea of learning. What is
 # left is to do it for a million numbers, quickly.
