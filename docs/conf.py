@@ -71,6 +71,9 @@ def page(lesson):
             {} if drawn else {"classes": "plot"}
         )
         cells.append(made)
+        if len(cells) == 2:  # after the title
+            link = f"{{download}}`Download this lesson <notebooks/{lesson.name}.ipynb>` as a notebook."
+            cells.append({"cell_type": "markdown", "id": "download", "metadata": {}, "source": link})
         if cell.text.startswith("slope(f, 3.0)"):
             cells.append(
                 {"cell_type": "markdown", "id": "secant", "metadata": {}, "source": "```{played} secant\n:at: 6\n```"}
@@ -79,12 +82,15 @@ def page(lesson):
 
 
 folder = Path(__file__).parent / "course"
-folder.mkdir(exist_ok=True)
+(folder / "notebooks").mkdir(parents=True, exist_ok=True)
 for lesson in lessons():  # Sphinx reads only what lies in its folder
-    text = json.dumps(page(lesson), indent=1) + "\n"
-    path = folder / f"{lesson.name}.ipynb"
-    if not path.exists() or path.read_text(encoding="utf-8") != text:  # what is as it was need not be built again
-        path.write_text(text, encoding="utf-8")
+    for path, notebook in (
+        (folder / f"{lesson.name}.ipynb", page(lesson)),
+        (folder / "notebooks" / f"{lesson.name}.ipynb", lesson.notebook(solved=False)),
+    ):
+        text = json.dumps(notebook, indent=1) + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # what is as it was need not be built again
+            path.write_text(text, encoding="utf-8")
 
 
 extensions = [
@@ -105,7 +111,7 @@ extensions = [
         "thumbnails",
     ),  # in _ext
 ]
-exclude_patterns = ["_build", "_ext", "jupyter_execute"]
+exclude_patterns = ["_build", "_ext", "course/notebooks", "jupyter_execute"]
 nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells
 nb_execution_timeout = 120
 nb_merge_streams = True  # what a cell prints is one text

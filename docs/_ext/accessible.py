@@ -1,4 +1,4 @@
-"""What the theme forgets of those who do not see, or do not point: what axe calls serious."""
+"""What the theme forgets of those who do not see, or do not point: what axe finds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from wengert.view.markup import asset
 
 
 def levels(app, page, template, context, doctree):
-    """The captions of the navigation are headings, and a heading has a level."""
+    """The captions of the navigation are headings, and a heading has a level; an empty cell heads no column."""
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+    if "body" in context:
+        context["body"] = context["body"].replace('<th class="head"><p></p></th>', '<td class="head"></td>')
 
 
 def setup(app):

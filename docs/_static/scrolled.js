@@ -19,5 +19,12 @@ const whole = () => {
   }
   reachable();
 };
+// The theme's parts beside the text, by name: whoever does not see them goes from one to the next.
+const named = [[".sidebar-drawer", "Site"], [".toc-drawer", "Page"], [".content-icon-container", "Tools", "navigation"]];
+for (const [part, name, role] of named) {
+  const found = document.querySelector(part);
+  found?.setAttribute("aria-label", name);
+  if (role) found?.setAttribute("role", role);
+}
 addEventListener("load", whole);
 addEventListener("resize", reachable);

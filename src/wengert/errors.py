@@ -27,7 +27,6 @@ import sys
 import warnings
 from collections.abc import Iterable
 from importlib import import_module
-from inspect import getattr_static
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -177,6 +176,8 @@ def refer(owner: type, hints: dict[str, str]) -> None:
 
 
 def _listed(self: object) -> list[str]:
+    from inspect import getattr_static  # rarely needed
+
     return [name for name in object.__dir__(self) if not isinstance(getattr_static(self, name, None), Elsewhere)]
 
 

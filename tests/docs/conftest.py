@@ -38,6 +38,18 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (package("axe-core", AXE, tmp_path_factory.mktemp("npm") / "axe") / "axe.min.js").read_text(encoding="utf-8")
 
 
+def resize(browser: Any, width: int, height: int = 860) -> None:
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.execute_async_script(
+        "requestAnimationFrame(() => setTimeout(arguments[0]))"
+    )  # the page has laid itself out
+
+
+def paint(browser: Any, theme: str) -> None:
+    browser.execute_script("document.body.dataset.theme = arguments[0]", theme)
+
+
 @pytest.fixture
 def read(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
     """Open a page of the site, as wide and as light as asked for; it complains of nothing and asks nobody else."""
@@ -45,10 +57,9 @@ def read(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
         chromium.get_log(log)
 
     def opened(page: str, width: int = 1280, theme: str = "light") -> Any:
-        metrics = {"width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 500}
-        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        resize(chromium, width)
         chromium.get(address + page)
-        chromium.execute_script("document.body.dataset.theme = arguments[0]", theme)
+        paint(chromium, theme)
         return chromium
 
     yield opened

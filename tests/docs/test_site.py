@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import wengert
+import wengert_course
 from tests.docs.test_gallery import examples
 from tools.qa import links
 from wengert import nn
@@ -180,6 +181,15 @@ def test_pages_are_called_what_people_search_for(site: Path) -> None:
     wanted = ["Getting started", "Tutorial", "Playground", "Gallery", "Coming from micrograd", "FAQ", "API reference"]
     assert named[:7] == wanted
     assert {"Glossary", "Diagnosis", "Compiling", "Integrations", "Checkpoints", "Benchmarks"} <= {*named}
+
+
+@pytest.mark.parametrize("lesson", wengert_course.lessons(), ids=str)
+def test_a_lesson_can_be_downloaded_as_the_notebook_that_learners_fill_in(site: Path, lesson: Any) -> None:
+    page = (site / "course" / f"{lesson.name}.html").read_text(encoding="utf-8")
+    (source,) = re.findall(r'<a class="reference download internal" [^>]*href="\.\./(_downloads/[^"]+\.ipynb)"', page)
+    cells = json.loads((site / source).read_text(encoding="utf-8"))["cells"]
+    assert any("YOUR CODE HERE" in "".join(cell["source"]) for cell in cells)
+    assert all(not cell.get("outputs") for cell in cells)
 
 
 def test_plots_are_dark_on_dark_pages(site: Path) -> None:
