@@ -352,3 +352,16 @@ def test_sizes_in_one_list_are_told_where_the_inputs_go() -> None:
         MLP([2, 4, 1])
     with pytest.raises(ArgumentError, match=re.escape("MLP(nin, [])")):
         MLP([])
+
+
+@pytest.mark.parametrize(
+    ("thing", "name", "words"), [(Value(2.0), "shape", "one number"), (MLP(2, [1]), "forward", r"model\(x\)")]
+)
+def test_what_other_libraries_have_is_neither_found_nor_listed(thing: object, name: str, words: str) -> None:
+    kind = type(thing).__name__
+    with pytest.raises(AttributeError, match=f"'{kind}' object has no attribute '{name}': .*{words}") as caught:
+        getattr(thing, name)
+    assert (caught.value.name, caught.value.obj) == (name, thing)
+    assert not hasattr(thing, name)
+    assert name not in dir(thing)
+    assert {"__class__", "tanh" if kind == "Value" else "parameters"} <= {*dir(thing)}
