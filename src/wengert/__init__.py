@@ -32,6 +32,7 @@ from wengert.modes import no_grad
 if TYPE_CHECKING:  # the table below, for type checkers and editors
     from wengert import checkpoint
     from wengert.compiler.function import compile as compile
+    from wengert.compiler.sparse import sparsity
     from wengert.training.fit import History, fit
     from wengert.checking.anomalies import detect_anomaly, strict
     from wengert.checking.gradients import check_gradients
@@ -51,11 +52,12 @@ __version__ = "0.1.0"
 __all__ = ["Graph", "History", "Value", "__version__", "dot", "fit", "no_grad"]
 __all__ += ["checkpoint", "data", "errors", "losses", "nn", "optim"]
 __all__ += ["check_gradients", "compare", "detect_anomaly", "diagnose", "draw", "draw_dot", "explain", "grad"]
-__all__ += ["hessian", "hvp", "jacobian", "jvp", "steps", "strict", "tree", "value_and_grad", "vjp"]
+__all__ += ["hessian", "hvp", "jacobian", "jvp", "sparsity", "steps", "strict", "tree", "value_and_grad", "vjp"]
 __all__ += functions.__all__
 
 _LATER = {  # imported at their first use, so that a program that only computes starts sooner
     "compiler.function": ("compile",),
+    "compiler.sparse": ("sparsity",),
     "training.fit": ("History", "fit"),
     "checking.anomalies": ("detect_anomaly", "strict"),
     "checking.gradients": ("check_gradients",),

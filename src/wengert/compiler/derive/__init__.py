@@ -1,5 +1,6 @@
-"""Differentiates programs: the reverse sweep of a program is a program."""
+"""Differentiates programs: the reverse sweep of a program is a program. The patterns of its derivatives."""
 
 from wengert.compiler.derive.reverse import reverse
+from wengert.compiler.derive.sparsity import hessian_pattern, jacobian_pattern
 
-__all__ = ["reverse"]
+__all__ = ["hessian_pattern", "jacobian_pattern", "reverse"]

@@ -1,0 +1,507 @@
+"""The patterns of Jacobians and Hessians, from a Program: which derivatives are not 0 at every point.
+
+Each cell of an array has the ascending list of the inputs that it depends on, and each step unites those of the cells
+that it reads; lists are freed after their last use. An index that is known only at run time may be any within its
+extent, and both sides of a choice count, except where a mask has chosen already. The iterations of a loop are alike:
+the pattern of one, in terms of what it reads, is found once, and applied for each iteration in turn, as the lists of a
+recurrence grow. Once an iteration reads what the one before has read, nothing is united any more.
+
+A Hessian has the pairs of inputs that interact: at each point where a second partial derivative of a step is not
+identically 0 and the result depends on it, the inputs of the one operand with those of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.ir import (
+    BATCH,
+    COMPARISONS,
+    ONE,
+    Access,
+    Array,
+    Assemble,
+    Compute,
+    Expr,
+    Loop,
+    LoopOutput,
+    Program,
+    Step,
+    addresses,
+    cotangents,
+    has_mask,
+    inputs,
+)
+from wengert.derivatives.coloring import Ints, Pattern
+
+__all__ = ["hessian_pattern", "jacobian_pattern"]
+
+ROOM = 1 << 22  # inputs of cells, with repetitions, that are united at once
+DENSE = 1 << 26  # entries of a matrix of bools that is filled instead of sorting places
+Points = Any  # the points of a step: True for all, or an array of bools over its axes
+Edges = tuple[Ints, Ints, Pattern]  # for each reader a cell that is read, and the inputs of cells
+
+
+def jacobian_pattern(program: Program, inputs: Sequence[Array]) -> Pattern:
+    """Return which numbers of the output "out", of one example, depend on which numbers of some inputs.
+
+    The columns are the cells of the inputs, end to end in the given order.
+    """
+    sweep = _Sweep.over(inputs)
+    return sweep.run(program.steps, program.outputs["out"])
+
+
+def hessian_pattern(program: Program, inputs: Sequence[Array]) -> Pattern:
+    """Return which pairs of numbers of some inputs interact in the output "out": a symmetric pattern.
+
+    Of several numbers in the output, it has the pairs that interact in any.
+    """
+    sweep = _Sweep.over(inputs)
+    out = program.outputs["out"]
+    sweep.reached = _reached(program.steps, {id(out): np.ones(out.size, bool)})
+    sweep.pairs = _Pairs(sweep.width)
+    sweep.run(program.steps, out)
+    return sweep.pairs.pattern()
+
+
+# -- which partial derivatives of an expression are identically 0 -----------------------------------------------------
+
+
+def _is_zero(expr: Expr) -> bool:
+    name, *operands = expr
+    if name in ("mul", "div"):
+        return any(map(_is_zero, operands[: 1 + (name == "mul")]))
+    if name in ("add", "sub", "neg", "where", "guarded"):
+        return all(map(_is_zero, operands[name in ("where", "guarded") :]))
+    return expr == ("const", 0.0)
+
+
+@lru_cache(1024)
+def _slopes(operation: Expr) -> dict[int, Expr]:
+    """Return the partial derivatives of an operation on ``("in", k)`` and constants that are not identically 0."""
+    return {k: slope for k, slope in cotangents(operation, ONE).items() if not _is_zero(slope)}
+
+
+def _operation(expr: Expr) -> Expr:
+    return (expr[0], *[x if x[0] == "const" else ("in", k) for k, x in enumerate(expr[1:])])
+
+
+def _dependence(expr: Expr) -> dict[int, Points]:
+    """Return the operands that an expression depends on, with the points where it does."""
+    name, found = expr[0], dict[int, Points]()
+    if name == "in":
+        return {expr[1]: True}
+    if name == "partial":  # of a user's rule, which nothing is known of
+        return dict.fromkeys(inputs(expr), True)
+    for part, points in _branches(expr):
+        for k, own in _dependence(part).items():
+            found[k] = found.get(k, False) | (own & points)
+    return found
+
+
+def _branches(expr: Expr) -> list[tuple[Expr, Points]]:
+    """Return the operands with respect to which an operation has a derivative, with the points where it does."""
+    name = expr[0]
+    if name in ("const", "mask", "stop_gradient", *COMPARISONS):
+        return []
+    if name in ("where", "guarded"):
+        chosen = expr[1][1] if expr[1][0] == "mask" else None
+        return [(expr[2], True if chosen is None else chosen), (expr[3], True if chosen is None else ~chosen)]
+    return [(expr[1 + k], True) for k in _slopes(_operation(expr))]
+
+
+def _interactions(expr: Expr) -> dict[tuple[int, int], Points]:
+    """Return the pairs of operands whose second partial derivative is not identically 0, with the points."""
+    found: dict[tuple[int, int], Points] = {}
+    if expr[0] == "in":
+        return found
+    for part, points in _branches(expr):
+        for pair, own in _interactions(part).items():
+            found[pair] = found.get(pair, False) | (own & points)
+    if expr[0] in ("where", "guarded") or not _branches(expr):
+        return found
+    operands = [_dependence(x) for x in expr[1:]]
+    for k, slope in _slopes(_operation(expr)).items():
+        for other in _dependence(slope):
+            for i, here in operands[k].items():
+                for j, there in operands[other].items():
+                    pair = min(i, j), max(i, j)
+                    found[pair] = found.get(pair, False) | (here & there)
+    return found
+
+
+# -- the points of a step ---------------------------------------------------------------------------------------------
+
+
+def _cells(access: Access, axes: Sequence[int]) -> Ints:
+    """Return the cell that each point of some axes reads, without the index's part."""
+    plain = [i for i, n in enumerate(axes) if n != BATCH]
+    if access.table is not None:
+        return access.table.reshape(-1)
+    return addresses(access.base, tuple([access.strides[i] for i in plain]), tuple([axes[i] for i in plain])).reshape(
+        -1
+    )
+
+
+class _Points:
+    """The points of a Compute that contribute to real cells, and the cells that they write and read."""
+
+    def __init__(self, step: Compute) -> None:
+        self.step = step
+        self.axes = tuple([n for n in step.axes if n != BATCH])
+        self.cells = [_cells(access, step.axes) for access in step.operands]
+        self.owners = np.repeat(np.arange(step.out.size), prod(self.axes) // max(step.out.size, 1))
+        self.valid: Points = True if step.mask is None else step.mask.reshape(-1)
+        if step.out.mask is not None:
+            self.valid = self.valid & step.out.mask.reshape(-1)[self.owners]
+        for access, cells in zip(step.operands, self.cells, strict=True):  # a product with padding is 0
+            if access.array.mask is not None and access.index is None and not has_mask(step.expr):
+                self.valid = self.valid & access.array.mask.reshape(-1)[cells]
+
+    def at(self, points: Points) -> Any:
+        """Return the numbers of the valid ones among some points of the step's expression."""
+        if points is not True:
+            points = np.broadcast_to(points.reshape(points.shape + (1,) * (len(self.axes) - points.ndim)), self.axes)
+            points = points.reshape(-1)
+        chosen = points & self.valid
+        return slice(None) if chosen is True else np.flatnonzero(chosen)
+
+    def choose_together(self, i: int, j: int) -> bool:
+        """Return True if the cells of two operands at a point are one pair: of no index, or of one for both."""
+        one, other = self.step.operands[i].index, self.step.operands[j].index
+        if i == j or one is None or other is None:
+            return i == j or one is other
+        return (one.array, one.base, one.strides, one.extent) == (other.array, other.base, other.strides, other.extent)
+
+    def read(self, k: int, at: Any) -> tuple[Ints, Ints]:
+        """Return the numbers of points, and the cells of operand k that they read: with an index, each one it may."""
+        index, cells = self.step.operands[k].index, self.cells[k][at]
+        number = np.arange(len(cells))
+        return (number, cells) if index is None else _spread(number, cells, index.step, index.extent)
+
+
+def _spread(number: Ints, cells: Ints, step: int, extent: int) -> tuple[Ints, Ints]:
+    return np.repeat(number, extent), (cells[:, None] + step * np.arange(extent)).reshape(-1)
+
+
+def _places(access: Access, part: Array) -> tuple[Ints, Ints]:
+    """Return the cells that a part of an Assemble adds to, and those of the part."""
+    cells, own = _cells(access, part.shape), np.arange(part.size)
+    return (cells, own) if access.index is None else _spread(own, cells, access.index.step, access.index.extent)[::-1]
+
+
+# -- lists of inputs --------------------------------------------------------------------------------------------------
+
+
+def _identity(size: int, first: int, width: int) -> Pattern:
+    return Pattern(np.arange(size + 1), np.arange(first, first + size), width)
+
+
+def _runs(starts: Ints, counts: Ints) -> Ints:
+    """Return ``start, start + 1, ...`` of each run, end to end."""
+    ends = np.cumsum(counts)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+
+
+def _united(edges: list[Edges], size: int, width: int) -> Pattern | None:
+    """Return for each of `size` readers the inputs of all cells that it reads; None if there are none."""
+    counts = [np.diff(known.indptr)[cells] for _, cells, known in edges]
+    loads = sum([np.bincount(owners, n, size) for (owners, _, _), n in zip(edges, counts, strict=True)], np.zeros(size))
+    ends = np.cumsum(loads)
+    if not size or not ends[-1]:
+        return None
+    bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1], ROOM)))
+    codes = [_codes(edges, counts, *each, width) for each in zip([0, *bounds], [*bounds, size], strict=True)]
+    return Pattern.of_codes(np.concatenate(codes), (size, width))
+
+
+def _codes(edges: list[Edges], counts: list[Ints], low: int, high: int, width: int) -> Ints:
+    found = []
+    for (owners, cells, known), n in zip(edges, counts, strict=True):
+        if high - low < int(owners.max(initial=0)) + 1 or low:
+            chosen = (owners >= low) & (owners < high)
+            owners, cells, n = owners[chosen], cells[chosen], n[chosen]
+        found.append(np.repeat(owners * width, n) + known.indices[_runs(known.indptr[cells], n)])
+    return _distinct(np.concatenate(found), low * width, high * width)
+
+
+def _distinct(codes: Ints, low: int, high: int) -> Ints:
+    """Return the different ones among codes from a range, in order."""
+    if high - low > min(8 * len(codes), DENSE):
+        return np.unique(codes)
+    seen = np.zeros(high - low, bool)
+    seen[codes - low] = True
+    return np.flatnonzero(seen) + low
+
+
+class _Pairs:
+    """The pairs of inputs that interact."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.found: Ints = np.zeros(0, np.int64)  # as row * width + column
+        self.waiting: list[Ints] = []
+
+    def add(self, a: Pattern, a_cells: Ints, b: Pattern, b_cells: Ints) -> None:
+        """Add all pairs of an input of a cell and one of the cell beside it."""
+        pairs = np.unique(a_cells * np.int64(len(b.indptr)) + b_cells)
+        a_cells, b_cells = np.divmod(pairs, len(b.indptr))
+        a_counts, b_counts = np.diff(a.indptr)[a_cells], np.diff(b.indptr)[b_cells]
+        ends = np.cumsum(a_counts * b_counts)
+        bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1] if len(ends) else 0, ROOM)))
+        for low, high in zip([0, *bounds], [*bounds, len(pairs)], strict=True):
+            here = slice(low, high)
+            rows = a.indices[_runs(a.indptr[a_cells[here]], a_counts[here])]
+            times = np.repeat(b_counts[here], a_counts[here])
+            columns = b.indices[_runs(np.repeat(b.indptr[b_cells[here]], a_counts[here]), times)]
+            rows = np.repeat(rows, times)
+            self.waiting += [rows * self.width + columns, columns * self.width + rows]
+            if sum(map(len, self.waiting)) > ROOM:
+                self.unite()
+
+    def unite(self) -> None:
+        self.found = _distinct(np.concatenate([self.found, *self.waiting]), 0, self.width**2)
+        self.waiting = []
+
+    def pattern(self) -> Pattern:
+        self.unite()
+        return Pattern.of_codes(self.found, (self.width, self.width))
+
+
+# -- the sweeps -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sweep:
+    """The inputs of each cell, and for a Hessian the pairs that interact."""
+
+    width: int
+    known: dict[int, Pattern] = field(default_factory=dict)  # by the id of an array
+    pairs: _Pairs | None = None
+    reached: dict[int, Any] = field(default_factory=dict)  # of a Hessian: the cells that the result depends on
+
+    @classmethod
+    def over(cls, inputs: Iterable[Array]) -> _Sweep:
+        """Begin with arrays whose cells are the inputs, end to end."""
+        arrays = list(inputs)
+        ends = np.cumsum([0, *[array.size for array in arrays]]).tolist()
+        sweep = cls(ends[-1])
+        for array, first in zip(arrays, ends, strict=False):
+            sweep.known[id(array)] = _identity(array.size, first, sweep.width)
+        return sweep
+
+    def run(self, steps: Sequence[Step], out: Array) -> Pattern:
+        last = {id(array): number for number, step in enumerate(steps) for array in step.reads}
+        for number, step in enumerate(steps):
+            self.step(step)
+            for array in step.reads:
+                if last[id(array)] == number and array is not out:
+                    self.known.pop(id(array), None)
+        return self.rows_of(out)
+
+    def rows_of(self, array: Array) -> Pattern:
+        empty = Pattern(np.zeros(array.size + 1, np.int64), np.zeros(0, np.int64), self.width)
+        return self.known.get(id(array), empty)
+
+    def step(self, step: Step) -> None:
+        if isinstance(step, Loop):
+            self.loop(step)
+            return
+        if isinstance(step, Assemble):
+            edges = [(*_places(access, x), self.known[id(x)]) for access, x in step.parts if id(x) in self.known]
+        else:
+            points = _Points(step)
+            edges = []
+            for k, own in _dependence(step.expr).items():
+                known = self.known.get(id(step.operands[k].array))
+                if known is not None:
+                    at = points.at(own)
+                    number, cells = points.read(k, at)
+                    edges.append((points.owners[at][number], cells, known))
+            if self.pairs is not None and id(step.out) in self.reached:
+                self.interact(step, points)
+        found = _united(edges, step.out.size, self.width)
+        if found is not None:
+            self.known[id(step.out)] = found
+
+    def interact(self, step: Compute, points: _Points) -> None:
+        """Add the pairs of a step that the result depends on."""
+        assert self.pairs is not None
+        points.valid = points.valid & self.reached[id(step.out)][points.owners]
+        for (i, j), own in _interactions(step.expr).items():
+            a, b = [self.known.get(id(step.operands[k].array)) for k in (i, j)]
+            if a is not None and b is not None:
+                at = points.at(own)
+                (number, cells), (other, others) = points.read(i, at), points.read(j, at)
+                if not points.choose_together(i, j):  # each cell of the one with each of the other
+                    extent = len(other) // max(len(points.owners[at]), 1)
+                    others = others[_runs(number * extent, np.full(len(number), extent))]
+                    cells = np.repeat(cells, extent)
+                self.pairs.add(a, cells, b, others)
+
+    def loop(self, loop: Loop) -> None:
+        body = _Body(loop, self)
+        self.known.update(body.rows())
+        if self.pairs is not None:
+            body.interact(self.pairs)
+
+
+class _Body:
+    """The pattern of an iteration, in terms of the arrays that it reads and does not make."""
+
+    def __init__(self, loop: Loop, sweep: _Sweep) -> None:
+        self.loop = loop
+        self.sweep = sweep
+        self.own: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
+        read = {id(array): array for step in loop.steps for array in step.reads}
+        self.leaves = [x for x in read.values() if {id(_source(x))} & {*sweep.known, *self.own}]
+        self.local = _Sweep.over(self.leaves)
+        if sweep.pairs is not None:
+            self.local.reached, self.local.pairs = _reached_inside(loop, sweep.reached), _Pairs(self.local.width)
+        for step in loop.steps:
+            self.local.step(step)
+
+    def rows(self) -> dict[int, Pattern]:
+        """Return the inputs of the outputs' cells, iteration by iteration."""
+        loop, width, outputs = self.loop, self.sweep.width, self.loop.outputs
+        patterns = [self.local.rows_of(output.part) for output in outputs]
+        starts = np.cumsum([0, *[output.part.size for output in outputs]]).tolist()
+        owners = np.concatenate([first + x.rows for first, x in zip(starts, patterns, strict=False)])
+        cells = np.concatenate([x.indices for x in patterns])
+        made = {id(output.out): self.initial(output) for output in outputs}
+        before: list[Lists] = []
+        found: list[Lists] = []
+        for iteration in reversed(range(loop.count)) if loop.backward else range(loop.count):
+            read = [self.read(leaf, iteration, made) for leaf in self.leaves]
+            if not found or not all(map(_equal, read, before)):
+                known = _stacked(read, width)
+                united = _united([(owners, cells, known)], starts[-1], width)
+                ends = np.zeros(starts[-1] + 1, np.int64) if united is None else united.indptr
+                indices = ends[:0] if united is None else united.indices
+                found = [_lists(Pattern(ends, indices, width), *span) for span in pairwise(starts)]
+            for output, lists in zip(outputs, found, strict=True):
+                made[id(output.out)][loop.first_row(output) + iteration] = lists
+            before = read
+        return {number: _stacked(rows, width) for number, rows in made.items()}
+
+    def initial(self, output: LoopOutput) -> list[Lists]:
+        """Return the rows of an output before the first iteration, with room for the others."""
+        rows, size = self.loop.initial_rows(output), output.part.size
+        known = None if output.initial is None else self.sweep.known.get(id(output.initial))
+        if known is None:
+            known = Pattern(np.zeros(rows * size + 1, np.int64), np.zeros(0, np.int64), self.sweep.width)
+        given = [_lists(known, row * size, row * size + size) for row in range(rows)]
+        room = [(known.indptr[:0], known.indices[:0])] * self.loop.count
+        return [*room, *given] if self.loop.backward else [*given, *room]
+
+    def read(self, leaf: Array, iteration: int, made: dict[int, list[Lists]]) -> Lists:
+        piece = leaf.slice
+        if piece is None:
+            return _lists(self.sweep.known[id(leaf)], 0, leaf.size)
+        start = piece.base + piece.step * iteration
+        output = self.own.get(id(piece.array))
+        if output is None:
+            return _lists(self.sweep.known[id(piece.array)], start, start + leaf.size)
+        first, count = start // output.part.size, leaf.size // output.part.size
+        rows = made[id(piece.array)][first : first + count]
+        return rows[0] if count == 1 else (np.concatenate([n for n, _ in rows]), np.concatenate([x for _, x in rows]))
+
+    def interact(self, pairs: _Pairs) -> None:
+        """Add the pairs that interact in any iteration."""
+        assert self.local.pairs is not None
+        local = self.local.pairs.pattern()
+        ends = np.cumsum([leaf.size for leaf in self.leaves])
+        rows, columns = local.rows, local.indices
+        rows, columns = rows[rows <= columns], columns[rows <= columns]
+        of_row, of_column = (np.searchsorted(ends, x, "right") for x in (rows, columns))
+        for i, j in np.unique(np.stack([of_row, of_column], 1), axis=0).tolist():
+            here = (of_row == i) & (of_column == j)
+            sides = []
+            for number, cells in ((i, rows[here]), (j, columns[here])):
+                leaf = self.leaves[number]
+                own = cells - (ends[number] - leaf.size)
+                sides += [self.sweep.known[id(_source(leaf))], _in_all(leaf, own, self.loop.count)]
+            pairs.add(*sides)
+
+
+Lists = tuple[Ints, Ints]  # of some cells: how many inputs each has, and the inputs
+
+
+def _lists(known: Pattern, first: int, last: int) -> Lists:
+    ends = known.indptr[first : last + 1]
+    return np.diff(ends), known.indices[ends[0] : ends[-1]]
+
+
+def _stacked(lists: Sequence[Lists], width: int) -> Pattern:
+    counts = np.concatenate([np.zeros(1, np.int64), *[n for n, _ in lists]])
+    return Pattern(np.cumsum(counts), np.concatenate([counts[:0], *[x for _, x in lists]]), width)
+
+
+def _equal(a: Lists, b: Lists) -> bool:
+    return a is b or all(map(np.array_equal, a, b))
+
+
+def _source(array: Array) -> Array:
+    return array if array.slice is None else array.slice.array
+
+
+def _in_all(array: Array, cells: Ints, count: int) -> Ints:
+    """Return the cells that an array of a loop shows in all iterations, of its own or of the array it is a slice of."""
+    piece, iterations = array.slice, np.arange(count)
+    base, step = (0, 0) if piece is None else (piece.base, piece.step)
+    return (cells[:, None] + base + step * iterations).reshape(-1)
+
+
+# -- what the result depends on ---------------------------------------------------------------------------------------
+
+
+def _reached(steps: Sequence[Step], reached: dict[int, Any]) -> dict[int, Any]:
+    """Add the cells that the reached cells of later steps depend on."""
+    for step in reversed(steps):
+        if isinstance(step, Loop):
+            _reached_before(step, reached)
+        elif id(step.out) not in reached:
+            continue
+        elif isinstance(step, Assemble):
+            for access, part in step.parts:
+                cells, own = _places(access, part)
+                _mark(reached, part, own[reached[id(step.out)][cells]])
+        else:
+            points = _Points(step)
+            points.valid = points.valid & reached[id(step.out)][points.owners]
+            for k, own in _dependence(step.expr).items():
+                _mark(reached, step.operands[k].array, points.read(k, points.at(own))[1])
+    return reached
+
+
+def _mark(reached: dict[int, Any], array: Array, cells: Any) -> None:
+    reached.setdefault(id(array), np.zeros(array.size, bool))[cells] = True
+
+
+def _reached_inside(loop: Loop, reached: dict[int, Any]) -> dict[int, Any]:
+    """Return the cells that the results depend on in any iteration, of which later ones may read the outputs."""
+    given = [output for output in loop.outputs if id(output.out) in reached]
+    while True:
+        inside = _reached(loop.steps, {id(output.part): np.ones(output.part.size, bool) for output in given})
+        seen = {id(piece.slice.array) for piece in loop.slices if piece.slice is not None and id(piece) in inside}
+        more = [output for output in loop.outputs if output in given or id(output.out) in seen]
+        if len(more) == len(given):
+            return inside
+        given = more
+
+
+def _reached_before(loop: Loop, reached: dict[int, Any]) -> None:
+    inside, own = _reached_inside(loop, reached), {id(step.out) for step in loop.steps}
+    for array in {id(array): array for step in loop.steps for array in step.reads}.values():
+        if id(array) in inside and id(array) not in own:
+            _mark(reached, _source(array), _in_all(array, np.flatnonzero(inside[id(array)]), loop.count))
+    for output in loop.outputs:
+        if output.initial is not None and id(output.out) in reached:
+            _mark(reached, output.initial, slice(None))
