@@ -189,18 +189,16 @@ def _cuts(own: Pattern, lengths: Ints, fewest: int) -> list[tuple[int, int]]:
     """Return the lengths beyond which rows may count as full, after a lower bound for the colours that they lead to.
 
     The sparse rows take at least as many colours of columns as the longest of them has nonzeros, and the full ones at
-    least as many colours of rows as one column has nonzeros in them. Bounds from `fewest` on are left out.
+    least as many colours of rows as one column has nonzeros in them.
     """
-    order = np.argsort(-lengths, kind="stable")
+    own_lengths, distinct = np.repeat(lengths, lengths), np.unique(lengths)[::-1]
     full, found = np.zeros(own.columns, np.int64), []
-    for number, row in enumerate(order[:-1].tolist()):
-        full[own.indices[own.indptr[row] : own.indptr[row + 1]]] += 1
-        limit = int(lengths[order[number + 1]])
-        if number >= fewest and full.max() >= fewest:
+    for length, limit in pairwise(distinct.tolist()):
+        full += np.bincount(own.indices[own_lengths == length], minlength=own.columns)
+        if full.max(initial=0) >= fewest:
             break
-        if limit < lengths[row]:
-            found.append((int(full.max(initial=0)) + limit, limit))
-    return sorted(bound for bound in found if bound[0] < fewest)[:CUTS]
+        found.append((int(full.max(initial=0)) + limit, limit))
+    return sorted(found)[:CUTS]
 
 
 def _colors_of_columns(pattern: Pattern) -> Ints:

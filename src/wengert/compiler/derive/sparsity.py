@@ -45,6 +45,7 @@ __all__ = ["hessian_pattern", "jacobian_pattern"]
 
 ROOM = 1 << 22  # inputs of cells, with repetitions, that are united at once
 DENSE = 1 << 26  # entries of a matrix of bools that is filled instead of sorting places
+PRODUCT = 32  # multiplications in the time of one pair that is written out
 Points = Any  # the points of a step: True for all, or an array of bools over its axes
 Edges = tuple[Ints, Ints, Pattern]  # for each reader a cell that is read, and the inputs of cells
 
@@ -206,30 +207,26 @@ def _identity(size: int, first: int, width: int) -> Pattern:
 
 def _runs(starts: Ints, counts: Ints) -> Ints:
     """Return ``start, start + 1, ...`` of each run, end to end."""
-    ends = np.cumsum(counts)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    begin = np.cumsum(counts) - counts
+    return np.arange(counts.sum(), dtype=np.int64) + np.repeat(starts - begin, counts)
 
 
 def _united(edges: list[Edges], size: int, width: int) -> Pattern | None:
     """Return for each of `size` readers the inputs of all cells that it reads; None if there are none."""
     counts = [np.diff(known.indptr)[cells] for _, cells, known in edges]
-    loads = sum([np.bincount(owners, n, size) for (owners, _, _), n in zip(edges, counts, strict=True)], np.zeros(size))
-    ends = np.cumsum(loads)
+    ends = np.cumsum(sum([np.bincount(x[0], n, size) for x, n in zip(edges, counts, strict=True)], np.zeros(size)))
     if not size or not ends[-1]:
         return None
-    bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1], ROOM)))
-    codes = [_codes(edges, counts, *each, width) for each in zip([0, *bounds], [*bounds, size], strict=True)]
-    return Pattern.of_codes(np.concatenate(codes), (size, width))
-
-
-def _codes(edges: list[Edges], counts: list[Ints], low: int, high: int, width: int) -> Ints:
+    bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1], ROOM))).tolist()
     found = []
-    for (owners, cells, known), n in zip(edges, counts, strict=True):
-        if high - low < int(owners.max(initial=0)) + 1 or low:
-            chosen = (owners >= low) & (owners < high)
-            owners, cells, n = owners[chosen], cells[chosen], n[chosen]
-        found.append(np.repeat(owners * width, n) + known.indices[_runs(known.indptr[cells], n)])
-    return _distinct(np.concatenate(found), low * width, high * width)
+    for low, high in pairwise([0, *bounds, size]):
+        codes = [np.zeros(0, np.int64)]
+        for (owners, cells, known), n in zip(edges, counts, strict=True):
+            here = (owners >= low) & (owners < high) if bounds else slice(None)
+            starts = known.indptr[cells[here]]
+            codes.append(np.repeat(owners[here] * width, n[here]) + known.indices[_runs(starts, n[here])])
+        found.append(_distinct(np.concatenate(codes), low * width, high * width))
+    return Pattern.of_codes(np.concatenate(found), (size, width))
 
 
 def _distinct(codes: Ints, low: int, high: int) -> Ints:
@@ -242,12 +239,11 @@ def _distinct(codes: Ints, low: int, high: int) -> Ints:
 
 
 class _Pairs:
-    """The pairs of inputs that interact."""
+    """The pairs of inputs that interact, as row * width + column."""
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self.found: Ints = np.zeros(0, np.int64)  # as row * width + column
-        self.waiting: list[Ints] = []
+        self.found: list[Ints] = []
 
     def add(self, a: Pattern, a_cells: Ints, b: Pattern, b_cells: Ints) -> None:
         """Add all pairs of an input of a cell and one of the cell beside it."""
@@ -255,24 +251,39 @@ class _Pairs:
         a_cells, b_cells = np.divmod(pairs, len(b.indptr))
         a_counts, b_counts = np.diff(a.indptr)[a_cells], np.diff(b.indptr)[b_cells]
         ends = np.cumsum(a_counts * b_counts)
-        bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1] if len(ends) else 0, ROOM)))
-        for low, high in zip([0, *bounds], [*bounds, len(pairs)], strict=True):
-            here = slice(low, high)
-            rows = a.indices[_runs(a.indptr[a_cells[here]], a_counts[here])]
-            times = np.repeat(b_counts[here], a_counts[here])
-            columns = b.indices[_runs(np.repeat(b.indptr[b_cells[here]], a_counts[here]), times)]
-            rows = np.repeat(rows, times)
-            self.waiting += [rows * self.width + columns, columns * self.width + rows]
-            if sum(map(len, self.waiting)) > ROOM:
-                self.unite()
+        if not len(ends) or not ends[-1]:
+            return
+        if self.width**2 <= DENSE and PRODUCT * ends[-1] > len(ends) * self.width**2:  # a product of matrices is faster
+            size = max(ROOM // self.width, 1)
+            for low in range(0, len(pairs), size):
+                left, right = (_bools(x, cells[low : low + size]) for x, cells in ((a, a_cells), (b, b_cells)))
+                self.add_codes(*np.nonzero(left.T @ right))
+            return
+        bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1], ROOM))).tolist()
+        for low, high in pairwise([0, *bounds, len(pairs)]):
+            na, nb = a_counts[low:high], b_counts[low:high]
+            times = np.repeat(nb, na)
+            rows = np.repeat(a.indices[_runs(a.indptr[a_cells[low:high]], na)], times)
+            self.add_codes(rows, b.indices[_runs(np.repeat(b.indptr[b_cells[low:high]], na), times)])
 
-    def unite(self) -> None:
-        self.found = _distinct(np.concatenate([self.found, *self.waiting]), 0, self.width**2)
-        self.waiting = []
+    def add_codes(self, rows: Ints, columns: Ints) -> None:
+        self.found += [rows * self.width + columns, columns * self.width + rows]
+        if sum(map(len, self.found)) > max(ROOM, 2 * len(self.found[0])):  # the first are those united before
+            self.found = [self.united()]
+
+    def united(self) -> Ints:
+        return _distinct(np.concatenate([np.zeros(0, np.int64), *self.found]), 0, self.width**2)
 
     def pattern(self) -> Pattern:
-        self.unite()
-        return Pattern.of_codes(self.found, (self.width, self.width))
+        return Pattern.of_codes(self.united(), (self.width, self.width))
+
+
+def _bools(known: Pattern, cells: Ints) -> Any:
+    """Return a matrix that has 1 for the inputs of each cell, and else 0."""
+    counts = np.diff(known.indptr)[cells]
+    made = np.zeros((len(cells), known.columns), np.float32)
+    made[np.repeat(np.arange(len(cells)), counts), known.indices[_runs(known.indptr[cells], counts)]] = 1.0
+    return made
 
 
 # -- the sweeps -------------------------------------------------------------------------------------------------------
@@ -423,12 +434,11 @@ class _Body:
         of_row, of_column = (np.searchsorted(ends, x, "right") for x in (rows, columns))
         for i, j in np.unique(np.stack([of_row, of_column], 1), axis=0).tolist():
             here = (of_row == i) & (of_column == j)
-            sides = []
-            for number, cells in ((i, rows[here]), (j, columns[here])):
-                leaf = self.leaves[number]
-                own = cells - (ends[number] - leaf.size)
-                sides += [self.sweep.known[id(_source(leaf))], _in_all(leaf, own, self.loop.count)]
-            pairs.add(*sides)
+            a, b = self.leaves[i], self.leaves[j]
+            a_cells, b_cells = rows[here] - (ends[i] - a.size), columns[here] - (ends[j] - b.size)
+            known = [self.sweep.known[id(_source(leaf))] for leaf in (a, b)]
+            count = self.loop.count
+            pairs.add(known[0], _in_all(a, a_cells, count), known[1], _in_all(b, b_cells, count))
 
 
 Lists = tuple[Ints, Ints]  # of some cells: how many inputs each has, and the inputs
