@@ -168,8 +168,8 @@ PUBLIC = """
     digamma div dot draw draw_dot elu erf erfc errors exp exp2 explain expm1 fit floor gaussian gelu grad hessian hvp
     hypot jacobian jvp leaky_relu lgamma log log10 log1p log2 log_softmax logistic_pdf logsigmoid logsumexp losses
     matmul maximum mean minimum mod mul neg nn no_grad normal_cdf normal_pdf op optim pick polygamma prod reciprocal
-    relu remainder sigmoid sign silu sin sinh softmax softplus sparsity sqrt square steps stop_gradient strict sub swish take
-    tan tanh tree value_and_grad vjp where
+    relu remainder sigmoid sign silu sin sinh softmax softplus sparsity sqrt square steps stop_gradient strict sub swish
+    take tan tanh tree value_and_grad vjp where
 """
 
 

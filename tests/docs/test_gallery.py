@@ -1,4 +1,4 @@
-"""The examples of the gallery: twenty, short, each of which makes its picture by the library alone."""
+"""The examples of the gallery: twenty-one, short, each of which makes its picture by the library alone."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def examples() -> list[Example]:
     return [Example(*found) for found in EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))]
 
 
-def test_there_are_twenty_and_each_is_short() -> None:
+def test_there_are_twenty_one_and_each_is_short() -> None:
     told = examples()
-    assert len(told) == 20
-    assert len({example.title for example in told}) == len({example.alt for example in told}) == 20
+    assert len(told) == 21
+    assert len({example.title for example in told}) == len({example.alt for example in told}) == 21
     assert [example.title for example in told if len(example.code.splitlines()) > 14] == []
-    assert PAGE.read_text(encoding="utf-8").count("```{code-cell}") == 21, "and the one that settles the format"
+    assert PAGE.read_text(encoding="utf-8").count("```{code-cell}") == 22, "and the one that settles the format"
 
 
 def test_each_makes_its_picture() -> None:

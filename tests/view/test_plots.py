@@ -475,3 +475,52 @@ def test_a_model_of_ones_own_and_arrays_of_points(axes: Any) -> None:
 def test_features_of_different_sizes_fill_the_plot(axes: Any) -> None:
     plots.plot_decision_boundary(lambda points: [0] * len(points), [[0.0, 0.0], [1000.0, 1.0]], [0, 0], axes)
     assert axes.get_aspect() == "auto"
+
+
+# -- patterns ---------------------------------------------------------------------------------------------------------
+
+
+def squares(axes: Any) -> dict[tuple[int, int], str]:
+    """The colour of the square in each place that has one."""
+    import matplotlib.colors
+
+    (made,) = axes.collections
+    paint = made.get_facecolors()
+    return {
+        (round(path.vertices[:4, 1].mean()), round(path.vertices[:4, 0].mean())): matplotlib.colors.to_hex(
+            paint[n % len(paint)]
+        )
+        for n, path in enumerate(made.get_paths())
+    }
+
+
+def test_a_pattern_is_drawn_with_row_0_on_top_and_the_colors_of_its_columns(axes: Any) -> None:
+    np = pytest.importorskip("numpy", reason="needs NumPy")
+    matrix = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+    assert plots.plot_sparsity(matrix, axes=axes) is axes
+    assert set(squares(axes)) == {(0, 0), (0, 2), (1, 1)}
+    assert axes.get_ylim() == (1.5, -0.5)
+    assert axes.get_title(loc="left") == "2 × 3, 3 nonzero"
+    other = axes.figure.subplots()
+    plots.plot_sparsity(matrix, [0, 0, 1], axes=other)
+    found = squares(other)
+    assert found[0, 0] == found[1, 1] != found[0, 2]
+    assert other.get_title(loc="left") == "2 × 3, 3 nonzero, 2 colors"
+    with pytest.raises(LengthError, match="there are 2 groups and 3 columns"):
+        plots.plot_sparsity(matrix, [0, 1])
+
+
+def test_a_coloring_paints_what_one_product_gives(axes: Any) -> None:
+    np = pytest.importorskip("numpy", reason="needs NumPy")
+    sparse = pytest.importorskip("scipy.sparse", reason="needs SciPy")
+    from wengert.derivatives.coloring import Pattern, two_sided
+
+    arrow = np.eye(6)
+    arrow[-1] = arrow[:, -1] = 1.0
+    colors = two_sided(Pattern.of(*np.nonzero(arrow), arrow.shape))
+    plots.plot_sparsity(sparse.csc_array(arrow), colors, axes)  # whatever the order in which it is stored
+    found = squares(axes)
+    assert set(found) == set(zip(*np.nonzero(arrow), strict=True))
+    assert len({found[i, i] for i in range(5)}) == 1
+    assert len({found[5, i] for i in range(5)}) == 1
+    assert len({found[0, 0], found[5, 0], found[0, 5]}) == 3

@@ -13,9 +13,8 @@ import numpy as np
 from wengert.compiler.derive import hessian_pattern, jacobian_pattern
 from wengert.compiler.function import compile
 from wengert.compiler.ir import Array, Program
-from wengert.compiler.trace.arguments import ArraySpec, Signature
-from wengert.derivatives import Numbers, tree_leaves
-from wengert.derivatives.coloring import Pattern
+from wengert.compiler.trace import Signature, StaticSpec
+from wengert.derivatives import Numbers, coloring, tree_leaves
 from wengert.engine import Value
 from wengert.errors import ArgumentError, require
 
@@ -56,7 +55,7 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
     plain, static = getattr(function, "function", function), getattr(function, "static", ())  # of a compiled one
     compiled = compile(plain, static=static, backend="numpy", checks="first")
     name = getattr(function, "__name__", "the function")
-    known: dict[int, tuple[Program, Pattern]] = {}  # by the id of a program
+    known: dict[int, tuple[Program, coloring.Pattern]] = {}  # by the id of a program
 
     @functools.wraps(plain)
     def pattern_of(*args: Any, **named: Any) -> Any:
@@ -85,7 +84,7 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
         if order == 1 and len(Numbers(result, f"the result of {name}").leaves) != shape[0]:
             raise ArgumentError(f"the result of {name} contains a list or an array twice: return a copy of it")
         rows, columns = (np.concatenate(each) for each in zip(*[(x.rows, x.indices) for x in patterns], strict=True))
-        joined = Pattern.of(rows, columns, shape)
+        joined = coloring.Pattern.of(rows, columns, shape)
         return sparse.csr_array((np.ones(len(joined.indices), bool), joined.indices, joined.indptr), shape)
 
     return pattern_of
@@ -103,7 +102,7 @@ def _by_position(signature: inspect.Signature, args: Any, named: dict[str, Any])
 def _inputs(program: Program, signature: Signature, place: int) -> list[Array]:
     """Return the arrays of an argument's numbers, in order."""
     shapes = list(signature.shapes.values())
-    counts = [sum(isinstance(leaf, ArraySpec) for _, leaf in tree_leaves(shape)) for shape in shapes]
+    counts = [sum(not isinstance(leaf, StaticSpec) for _, leaf in tree_leaves(shape)) for shape in shapes]
     first = sum(counts[:place])
     arrays = {array.name: array for array in program.arrays if array.role == "input"}
     return [arrays[name] for name in signature.names[first : first + counts[place]]]

@@ -39,10 +39,12 @@ from wengert.compiler.ir import (
     has_mask,
     inputs,
 )
-from wengert.derivatives.coloring import Ints, Pattern
+from wengert.derivatives import coloring
 
 __all__ = ["hessian_pattern", "jacobian_pattern"]
 
+Pattern = coloring.Pattern
+Ints = coloring.Ints
 ROOM = 1 << 22  # inputs of cells, with repetitions, that are united at once
 DENSE = 1 << 26  # entries of a matrix of bools that is filled instead of sorting places
 PRODUCT = 32  # multiplications in the time of one pair that is written out
@@ -208,7 +210,8 @@ def _identity(size: int, first: int, width: int) -> Pattern:
 def _runs(starts: Ints, counts: Ints) -> Ints:
     """Return ``start, start + 1, ...`` of each run, end to end."""
     begin = np.cumsum(counts) - counts
-    return np.arange(counts.sum(), dtype=np.int64) + np.repeat(starts - begin, counts)
+    places: Ints = np.arange(counts.sum(), dtype=np.int64) + np.repeat(starts - begin, counts)
+    return places
 
 
 def _united(edges: list[Edges], size: int, width: int) -> Pattern | None:
@@ -358,13 +361,13 @@ class _Sweep:
                 self.pairs.add(a, cells, b, others)
 
     def loop(self, loop: Loop) -> None:
-        body = _Body(loop, self)
+        body = _Iterations(loop, self)
         self.known.update(body.rows())
         if self.pairs is not None:
             body.interact(self.pairs)
 
 
-class _Body:
+class _Iterations:
     """The pattern of an iteration, in terms of the arrays that it reads and does not make."""
 
     def __init__(self, loop: Loop, sweep: _Sweep) -> None:
