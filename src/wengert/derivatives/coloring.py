@@ -110,11 +110,12 @@ class Coloring:
     def recover(self, right: Any, left: Any = None) -> Any:
         """Return the nonzeros from the products: ``J @ seeds()[0]`` and ``seeds()[1] @ J``.
 
-        >>> arrow = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 4.0], [5.0, 6.0, 7.0]])
-        >>> colors = two_sided(Pattern.of(*np.nonzero(arrow), (3, 3)))
+        >>> arrow = np.diag([1.0, 2.0, 3.0, 4.0])
+        >>> arrow[3, :3] = arrow[:3, 3] = 5.0
+        >>> colors = two_sided(Pattern.of(*np.nonzero(arrow), arrow.shape))
         >>> right, left = colors.seeds()
         >>> colors.counts, colors.recover(arrow @ right, left @ arrow)
-        ((2, 1), array([1., 2., 3., 4., 5., 6., 7.]))
+        ((2, 1), array([1., 5., 2., 5., 3., 5., 5., 5., 5., 4.]))
         """
         count, found = self.counts[0], np.empty(len(self.place))
         by_column = self.direction < count

@@ -79,8 +79,8 @@ def hessian_pattern(program: Program, inputs: Sequence[Array]) -> Pattern:
 
 def _is_zero(expr: Expr) -> bool:
     name, *operands = expr
-    if name in ("mul", "div"):
-        return any(map(_is_zero, operands[: 1 + (name == "mul")]))
+    if name == "mul":
+        return any(map(_is_zero, operands))
     if name in ("add", "sub", "neg", "where", "guarded"):
         return all(map(_is_zero, operands[name in ("where", "guarded") :]))
     return expr == ("const", 0.0)
@@ -175,13 +175,6 @@ class _Points:
             points = points.reshape(-1)
         chosen = points & self.valid
         return slice(None) if chosen is True else np.flatnonzero(chosen)
-
-    def choose_together(self, i: int, j: int) -> bool:
-        """Return True if the cells of two operands at a point are one pair: of no index, or of one for both."""
-        one, other = self.step.operands[i].index, self.step.operands[j].index
-        if i == j or one is None or other is None:
-            return i == j or one is other
-        return (one.array, one.base, one.strides, one.extent) == (other.array, other.base, other.strides, other.extent)
 
     def read(self, k: int, at: Any) -> tuple[Ints, Ints]:
         """Return the numbers of points, and the cells of operand k that they read: with an index, each one it may."""
@@ -354,8 +347,8 @@ class _Sweep:
             if a is not None and b is not None:
                 at = points.at(own)
                 (number, cells), (other, others) = points.read(i, at), points.read(j, at)
-                if not points.choose_together(i, j):  # each cell of the one with each of the other
-                    extent = len(other) // max(len(points.owners[at]), 1)
+                if i != j:  # with indices, each cell of the one with each of the other
+                    extent = len(other) // max(int(number.max(initial=-1)) + 1, 1)
                     others = others[_runs(number * extent, np.full(len(number), extent))]
                     cells = np.repeat(cells, extent)
                 self.pairs.add(a, cells, b, others)
