@@ -25,6 +25,7 @@ from wengert.compiler.ir import (
     BATCH,
     COMPARISONS,
     ONE,
+    ZERO,
     Access,
     Array,
     Assemble,
@@ -77,19 +78,10 @@ def hessian_pattern(program: Program, inputs: Sequence[Array]) -> Pattern:
 # -- which partial derivatives of an expression are identically 0 -----------------------------------------------------
 
 
-def _is_zero(expr: Expr) -> bool:
-    name, *operands = expr
-    if name == "mul":
-        return any(map(_is_zero, operands))
-    if name in ("add", "sub", "neg", "where", "guarded"):
-        return all(map(_is_zero, operands[name in ("where", "guarded") :]))
-    return expr == ("const", 0.0)
-
-
 @lru_cache(1024)
 def _slopes(operation: Expr) -> dict[int, Expr]:
     """Return the partial derivatives of an operation on ``("in", k)`` and constants that are not identically 0."""
-    return {k: slope for k, slope in cotangents(operation, ONE).items() if not _is_zero(slope)}
+    return {k: slope for k, slope in cotangents(operation, ONE).items() if slope != ZERO}
 
 
 def _operation(expr: Expr) -> Expr:
