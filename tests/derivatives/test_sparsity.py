@@ -513,3 +513,34 @@ def test_without_scipy_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with pytest.raises(MissingExtraError, match=r'pip install scipy \(the extra "sparse"\)'):
         sparsity(lambda x: x)
+
+
+def test_a_hundred_thousand_variables_take_less_than_200_megabytes() -> None:
+    """Rosenbrock's function and a tridiagonal system, as they are recorded; without the recording."""
+    import tracemalloc
+
+    from wengert.compiler.derive import hessian_pattern, jacobian_pattern
+    from wengert.compiler.ir import Access, Array, Compute, Program, verify
+    from wengert.derivatives.coloring import color_columns, star_coloring
+
+    n = 100_000
+    x, out, total = Array("x", (n,), "input"), Array("out", (n - 2,), "value"), Array("total", (), "value")
+    low, middle, high = (Access(x, k, (1,)) for k in (0, 1, 2))
+    curve = ("sub", ("in", 1), ("square", ("in", 0)))
+    add = Compute(total, (n - 1,), [low, middle], ("add", ("square", curve), ("square", ("in", 0))), "sum")
+    row = ("add", ("sub", ("in", 0), ("mul", ("const", 2.0), ("in", 1))), ("mul", ("in", 2), ("exp", ("in", 1))))
+    system = Compute(out, (n - 2,), [low, middle, high], row)
+    scalar = Program([x, total], [add], {"out": total})
+    residuals = Program([x, out], [system], {"out": out})
+    tracemalloc.start()
+    try:
+        for program, find, color in (
+            (scalar, hessian_pattern, star_coloring),
+            (residuals, jacobian_pattern, color_columns),
+        ):
+            verify(program)
+            pattern = find(program, [x])
+            assert (len(color(pattern)), len(pattern.indices)) == (3, 3 * n - (2 if find is hessian_pattern else 6))
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
