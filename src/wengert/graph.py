@@ -7,23 +7,27 @@ computation written down once, in topological order, in five flat arrays.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from math import inf
 from typing import Any, NamedTuple
 
 from wengert import engine
 from wengert.engine import Many, Value, tape
 from wengert.errors import ArgumentError, OperandError
 from wengert.node import CODE, WALK, constant, fresh, supply
-from wengert.ops import BY_NAME, LEFT, TABLE, UNARY, Op, ieee
+from wengert.ops import BY_NAME, LEFT, TABLE, TINY, UNARY, Op, ieee
 from wengert.ops.ieee import Array, Int, Nodes, cython
 
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Graph", "Instruction", "copy"]
+__all__ = ["Curvature", "Graph", "Instruction", "copy"]
 
-HAND = BY_NAME["by hand"].code
+ADD, SUB, MUL, DIV, POW, NEG = [BY_NAME[name].code for name in ("add", "sub", "mul", "div", "pow", "neg")]
+RELU, EXP, LOG, TANH, DOT, HAND = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "dot", "by hand")]
+SUM, MEAN = BY_NAME["sum"].code, BY_NAME["mean"].code
+REACHED, VARYING, TURNING = 1, 2, 4  # of a cotangent: there is one; it depends on inputs; it has a tangent
 PLACE = 1 << 39  # marks an index stored in place of a walk's number: no walk has a number this high
 
 
@@ -33,6 +37,16 @@ class Instruction(NamedTuple):
     op: Op
     operands: tuple[int | float, ...]
     value: Value
+
+
+class Curvature(NamedTuple):
+    """How the partials of a graph change: that of operand `at` by ``weights[k]`` times the tangent of the instruction
+    ``columns[k]``, for each k from ``starts[at]`` to ``starts[at + 1]``. A partial without such terms is constant.
+    """
+
+    starts: array[int]
+    columns: array[int]
+    weights: array[float]
 
 
 @cython.cclass
@@ -187,6 +201,52 @@ class Graph:
         _push_forward(self.starts, self.operands, self.partials, sums, reached)
         return sums
 
+    def curvature(self, inputs: Iterable[int], rule: Callable[[Value], Sequence[Any]]) -> tuple[Curvature, list[Any]]:
+        """Find how the partials of the instructions below `inputs` change.
+
+        Args:
+            inputs: the indices of leaves.
+            rule: lists the partials of a node as Values and floats; it is called where the second partials are not
+                written out here.
+
+        Returns:
+            The curvature, and for each Value that `rule` returned the pair of a term and the Value: the term's column
+            is left at 0 for the caller, who makes a graph that includes the Value.
+        """
+        active = bytearray(len(self.values))
+        for place in inputs:
+            active[place] = True
+        n = len(self.operands)
+        terms, columns, weights = array("q", [0]) * (n + 1), array("q", [0]) * (2 * n), array("d", [0.0]) * (2 * n)
+        open_terms = _write_terms(
+            self.values, self.codes, self.starts, self.operands, active, rule, terms, columns, weights
+        )
+        return Curvature(terms, columns, weights), open_terms
+
+    def curve(self, tangents: Mapping[int, float], curvature: Curvature, first: int, root: int) -> array[float]:
+        """Forward over reverse: compute the tangent of every instruction's cotangent, for a cotangent of 1 at `root`.
+
+        Args:
+            tangents: of leaves, by their index.
+            curvature: that of the instructions up to `root`.
+            first: the first instruction to reach.
+            root: the index of the result.
+        """
+        n = len(self.values)
+        moved, sums, turned = (array("d", [0.0]) * n for _ in range(3))
+        moving, reached = bytearray(n), bytearray(n)
+        for place, tangent in tangents.items():
+            moved[place] = tangent
+            moving[place] = True
+        starts, operands, partials = self.starts, self.operands, self.partials
+        terms, columns, weights = curvature
+        _push_forward(starts, operands, partials, moved, moving)
+        sums[root], reached[root] = 1.0, REACHED
+        _pull_back_twice(
+            starts, operands, partials, moved, moving, terms, columns, weights, sums, turned, reached, first, root
+        )
+        return turned
+
     @property
     def leaves(self) -> tuple[int, ...]:
         """The indices of the leaves."""
@@ -315,6 +375,135 @@ def _push_forward(starts: Array, operands: Array, partials: Array, sums: Array, 
             if x >= 0 and reached[x]:
                 sums[place] += partials[at] * sums[x]
                 reached[place] = 1
+
+
+def _write_terms(
+    values: tuple[Any, ...],
+    codes: Array,
+    starts: Array,
+    operands: Array,
+    active: Array,
+    rule: Any,
+    terms: Array,
+    columns: Array,
+    weights: Array,
+) -> Nodes:
+    """Write the terms of each partial's tangent; for the operations that the engine writes out they are here, from the
+    rules of the table, and for others, and where digits may be lost, `rule` lists the partials. Return the open terms.
+    """
+    node: Value
+    operand: Value
+    open_terms: Nodes = []
+    used = 0
+    for place in range(len(values)):
+        at, end, code, column = starts[place], starts[place + 1], codes[place], -1
+        for i in range(at, end):
+            if operands[i] >= 0 and active[operands[i]]:
+                active[place] = 1
+        node = values[place]
+        slopes: Any = None
+        weight = inverse = slope = 0.0
+        if (
+            at == end
+            or not active[place]
+            or code in (ADD, SUB, NEG, RELU, SUM, MEAN)
+            or (code == DIV and operands[at + 1] < 0)
+        ):
+            code = 0
+        elif code == EXP:
+            column, weight = place, 1.0
+        elif code == TANH:
+            column, weight = operands[at], -2.0 * node._da * node._data
+        elif code == LOG and not _is_tiny(node._da):
+            operand = node._a
+            if node._da == node._da:  # the nan of a negative number is a constant
+                column, weight = operands[at], -ieee.divide(node._da, operand._data)
+        elif code == DIV and operands[at + 1] < 0:
+            code = 0
+        elif code == DIV:
+            operand = values[operands[at + 1]]
+            inverse, slope = ieee.divide(1.0, operand._data), ieee.divide(node._data, operand._data)
+            if _is_tiny(node._data) or _is_tiny(inverse) or _is_tiny(slope):
+                slopes = rule(node)
+        elif code == POW and operands[at + 1] < 0:
+            operand, exponent = node._a, constant(node)
+            x = operand._data
+            inverse = ieee.power(x, exponent - 1.0)
+            slope = ieee.power(x, exponent - 2.0) if x == 0.0 else ieee.divide(inverse, x)
+            lost = x != 0.0 and not (ieee.fabs(inverse) > TINY and TINY < ieee.fabs(slope) < inf)
+            if lost or exponent == 1.0 or exponent - 1.0 + 1.0 != exponent:
+                slopes = rule(node)
+            elif exponent != 0.0:
+                column, weight = operands[at], exponent * ((exponent - 1.0) * slope)
+        elif code not in (MUL, DOT):
+            slopes = rule(node)
+        half = (end - at) // 2  # of the operands of a product: the factors' partners follow
+        for i in range(at, end):
+            if code == 0 or operands[i] < 0:  # a constant partial, or operand
+                pass
+            elif slopes is not None:
+                if isinstance(slopes[i - at], Value):
+                    open_terms.append((used, slopes[i - at]))
+                    weights[used] = 1.0
+                    used += 1
+            elif code in (MUL, DOT):
+                partner = i + half if i < at + half else i - half
+                if i < at + 2 * half and operands[partner] >= 0:
+                    columns[used], weights[used] = operands[partner], 1.0
+                    used += 1
+            elif code == DIV:
+                if i > at:  # -out / y depends on the value too
+                    columns[used], weights[used] = place, -inverse
+                    used += 1
+                columns[used] = operands[at + 1]
+                weights[used] = ieee.divide(slope if i > at else -inverse, operand._data)
+                used += 1
+            elif column >= 0:
+                columns[used], weights[used] = column, weight
+                used += 1
+            terms[i + 1] = used
+    return open_terms
+
+
+def _is_tiny(x: float) -> bool:
+    return 0.0 < ieee.fabs(x) < TINY
+
+
+def _pull_back_twice(
+    starts: Array,
+    operands: Array,
+    partials: Array,
+    moved: Array,
+    moving: Array,
+    terms: Array,
+    columns: Array,
+    weights: Array,
+    sums: Array,
+    turned: Array,
+    reached: Array,
+    first: Int,
+    root: Int,
+) -> None:
+    """Apply the chain rule backwards, to cotangents and their tangents. A factor that is 0 whatever the inputs are
+    contributes nothing, even where the other's derivative is infinite.
+    """
+    for place in range(root, first - 1, -1):
+        state, g = reached[place], sums[place]
+        for at in range(starts[place], starts[place + 1] if state else starts[place]):
+            x, slope = operands[at], partials[at]
+            varies = terms[at] < terms[at + 1]
+            dropped = not varies and slope == 0.0 and ieee.fabs(g) < inf
+            if g == 0.0 and not state & VARYING and ieee.fabs(slope) < inf and (varies or slope != 1.0):
+                dropped = True
+            if x >= first and not dropped:
+                sums[x] += slope * g
+                reached[x] |= state | VARYING if varies else state
+                for k in range(terms[at], terms[at + 1]):
+                    if moving[columns[k]]:
+                        turned[x] += g * (weights[k] * moved[columns[k]])
+                        reached[x] |= TURNING
+                if state & TURNING:
+                    turned[x] += slope * turned[place]
 
 
 def copy(root: Any, memo: dict[int, Any]) -> Any:

@@ -28,9 +28,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from itertools import chain as joined
-from typing import Any
+from typing import Any, NamedTuple
 
-from wengert.derivatives.linearize import linearize
+from wengert import modes
+from wengert.derivatives.linearize import linearize, linearize_gradient
 from wengert.derivatives.pytree import Numbers, array_of, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
@@ -74,6 +75,7 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
         value, slopes = both(*args, **named)
         return (slopes, value[1]) if has_aux else slopes
 
+    gradient._gradient_of = _Gradient(id(gradient), function, argnums, has_aux)  # type: ignore[attr-defined]
     return gradient
 
 
@@ -91,11 +93,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
     @_like(function, "value and gradient")
     def value_and_gradient(*args: Any, **named: Any) -> Any:
         call = _Call(function, argnums, args, named, has_aux)
-        if not call.outputs.is_number():
-            raise ArgumentError(
-                f"a gradient needs a function that returns one number, and {_name(function)} returned "
-                f"{_described(call.result)}; wengert.jacobian differentiates several results"
-            )
+        call.check_number(function)
         (value,) = call.run.values()
         slopes = call.inputs.unflatten(call.run.vjp({0: 1.0}))
         return ((value, call.aux) if has_aux else value), slopes
@@ -126,7 +124,7 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
 
     @_like(function, "Jacobian")
     def jacobian_of(*args: Any, **named: Any) -> Any:
-        call = _Call(function, argnums, args, named, has_aux)
+        call = _forward_call(function, argnums, args, named, has_aux)
         rows = call.run.jacobian()
         made = call.outputs.map(
             lambda out, rows_shape: call.inputs.map(lambda by, shape: _entries(rows[out], by, rows_shape, shape))
@@ -164,7 +162,7 @@ def hvp(function: Function) -> Function:
     gradient = grad(function)
 
     def product(x: Any, v: Any, *args: Any, **named: Any) -> Any:
-        call = _Call(gradient, 0, (x, *args), named)
+        call = _forward_call(gradient, 0, (x, *args), named)
         return call.inputs.unflatten(call.run.jvp(_moving(call.inputs.match(v, "v"))))
 
     product.__doc__ = f"The product of the Hessian of {_name(function)} with a vector, made by wengert.hvp."
@@ -193,7 +191,7 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(f"{name} is {coerce.named(given)}; expected a tuple of arguments, such as (x, y)")
-    call = _Call(function, tuple(range(len(primals))), tuple(primals), {}, has_aux, "primals")
+    call = _forward_call(function, tuple(range(len(primals))), tuple(primals), {}, has_aux, "primals")
     along = call.run.jvp(_moving(call.inputs.match(tangents, "tangents")))
     results = call.outputs.unflatten(call.run.values()), call.outputs.unflatten(along)
     return (*results, call.aux) if has_aux else results
@@ -230,8 +228,21 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     return (value, pullback, call.aux) if has_aux else (value, pullback)
 
 
+class _Gradient(NamedTuple):
+    """What `grad` leaves on its result."""
+
+    made: int  # the id of the result, as functools.wraps copies attributes to other functions
+    function: Function
+    argnums: int | Sequence[int]
+    has_aux: bool
+
+
 class _Call:
-    """One call of a function, with new Values in place of the numbers of some arguments."""
+    """One call of a function, with new Values in place of the numbers of some arguments.
+
+    Given a gradient, `forward` allows the derivative to be taken from the run of the function, without the gradient's
+    own: for forward mode.
+    """
 
     def __init__(
         self,
@@ -241,18 +252,26 @@ class _Call:
         named: dict[str, Any],
         has_aux: bool = False,
         name: str = "",
+        order: int = 1,
+        forward: bool = False,
     ) -> None:
         self.result: Any
         self.aux: Any
         if named:
             args, named = _by_position(function, args, named)
         single = not isinstance(argnums, (tuple, list))
-        numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
-        places = [_place(function, number, args) for number in numbers]
-        if len(set(places)) < len(places):
-            raise ArgumentError(f"argnums is {argnums!r}, which names an argument twice: name each once")
+        places = _places(function, argnums, args)
         chosen = args[places[0]] if single else tuple([args[place] for place in places])
         self.inputs = Numbers(chosen, name or (f"args[{places[0]}]" if single else "argument"))
+        of = getattr(function, "_gradient_of", None) if forward else None
+        if (
+            of is not None
+            and (of.made, of.has_aux) == (id(function), has_aux)
+            and self._is_plain()
+            and _places(of.function, of.argnums, args) == places
+        ):
+            self._differentiate_gradient(of, args, named)
+            return
 
         def on(values: list[Any]) -> list[Any]:
             given = list(args)
@@ -270,9 +289,30 @@ class _Call:
             self.outputs = Numbers(self.result, f"the result of {_name(function)}")
             return self.outputs.leaves
 
-        self.run = linearize(on, self.inputs.leaves)
+        self.run = linearize(on, self.inputs.leaves, order)
         if self.run.kind == "floats":
             self.aux = tree_map(lambda x: x.data if isinstance(x, Value) else x, self.aux)
+
+    def _is_plain(self) -> bool:
+        """Return True if all numbers are floats, and nobody sees or records each operation."""
+        floats = not any(isinstance(x, Value) for x in self.inputs.leaves)
+        return floats and not modes.eager_only() and type(Value(0.0).data) is float
+
+    def _differentiate_gradient(self, of: _Gradient, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        call = _Call(of.function, of.argnums, args, named, of.has_aux, order=2)
+        call.check_number(of.function)
+        self.run, self.outputs, self.aux = linearize_gradient(call.run), call.inputs, call.aux
+
+    def check_number(self, function: Function) -> None:
+        """Raise an ArgumentError if the function returned something else than one number."""
+        if not self.outputs.is_number():
+            raise ArgumentError(
+                f"a gradient needs a function that returns one number, and {_name(function)} returned "
+                f"{_described(self.result)}; wengert.jacobian differentiates several results"
+            )
+
+
+_forward_call = functools.partial(_Call, forward=True)
 
 
 def _entries(rows: list[list[Any]], by: slice, *shapes: tuple[int, ...] | None) -> Any:
@@ -285,6 +325,16 @@ def _entries(rows: list[list[Any]], by: slice, *shapes: tuple[int, ...] | None) 
 def _moving(tangents: list[Any]) -> dict[int, Any]:
     """Return the tangents that are not 0; others contribute nothing, even where a partial derivative is infinite."""
     return {number: t for number, t in enumerate(tangents) if isinstance(t, Value) or t != 0.0}
+
+
+def _places(function: Function, argnums: int | Sequence[int], args: tuple[Any, ...]) -> list[int]:
+    """List the indices of the arguments that argnums names."""
+    places = [
+        _place(function, number, args) for number in (argnums if isinstance(argnums, (tuple, list)) else (argnums,))
+    ]
+    if len(set(places)) < len(places):
+        raise ArgumentError(f"argnums is {argnums!r}, which names an argument twice: name each once")
+    return places
 
 
 def _place(function: Function, number: Any, args: tuple[Any, ...]) -> int:

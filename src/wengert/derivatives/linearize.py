@@ -23,11 +23,11 @@ from typing import Any
 from wengert import handmade, modes
 from wengert.engine import Value
 from wengert.errors import OperationError
-from wengert.graph import Graph
+from wengert.graph import Curvature, Graph
 from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
 
-__all__ = ["LinearMap", "linearize"]
+__all__ = ["LinearMap", "linearize", "linearize_gradient"]
 
 HAND = BY_NAME["by hand"].code
 Links = list[tuple[int, list[tuple[int, Any]]]]  # for each node's id, the ids of its operands and the partials
@@ -39,12 +39,13 @@ class _OpaqueError(OperationError):
     """A node of a compiled function has no rule that could be differentiated."""
 
 
-def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> LinearMap:
+def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], order: int = 1) -> LinearMap:
     """Run a function at some numbers or Values.
 
     Args:
         call: takes one Value for each point, returns a list of Values and floats.
         points: floats and Values; the results depend on the Values among them, unless `no_grad()` is on.
+        order: above 1, compiled functions run operation by operation, since their nodes have no further derivative.
 
     Raises:
         OperationError: the results have to be Values, but the rule of an operation works on floats only.
@@ -52,14 +53,17 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> 
     """
     given = any(isinstance(point, Value) for point in points)
     kind = "floats" if not given else "leaves" if modes.grad_disabled() else "values"
-    run = _run(call, points, kind, kind == "values")
-    if kind == "floats" and not run.closed and not modes.grad_disabled():
-        run.kind = "values"  # the derivative depends on Values from outside
+    run = _run(call, points, kind, kind == "values" or order > 1)
     try:  # nodes of compiled functions are found only here
-        run.prepare()
+        return _prepared(run)
     except _OpaqueError:
-        run = _run(call, points, run.kind, True)
-        run.prepare()
+        return _prepared(_run(call, points, run.kind, True))
+
+
+def _prepared(run: LinearMap) -> LinearMap:
+    if run.kind == "floats" and not run.closed and not modes.grad_disabled():
+        run.kind = "values"  # the derivative depends on Values from outside
+    run.prepare()
     if not run.linked and HAND in run.graph.codes[run._first() :]:
         raise handmade.no_rule()
     return run
@@ -156,6 +160,14 @@ class LinearMap:
         """Return the outputs themselves."""
         return self._finished(self.outputs, {})
 
+    def of_gradient(self) -> LinearMap:
+        """Return the derivative of this run's gradient, which the rules of the table make of Values."""
+        with modes.recorded(True):
+            run = LinearMap(self.inputs, self.outputs, self.began, "values")
+            run.prepare()
+            made = LinearMap(self.inputs, run.vjp({0: 1.0}), self.began)
+        return _prepared(made)
+
     # -- floats -------------------------------------------------------------------------------------------------------
 
     def _first(self) -> int:
@@ -244,6 +256,66 @@ class LinearMap:
         if self.kind == "leaves":
             return [x.detach() if isinstance(x, Value) else Value(x) for x in results]
         return [x.data if isinstance(x, Value) else x for x in results]
+
+
+class GradientMap(LinearMap):
+    """The derivative of a run's gradient, in floats: forward over reverse in the graph of the run.
+
+    Args:
+        run: that of the function, linearized to order 2.
+        graph: its graph, and the partials that `curvature` names.
+        curvature: how the partials change.
+    """
+
+    def __init__(self, run: LinearMap, graph: Graph, curvature: Curvature) -> None:
+        super().__init__(run.inputs, run.outputs, run.began)
+        self._run, self._graph, self._curvature = run, graph, curvature
+
+    def values(self) -> list[Any]:
+        """Return the gradient."""
+        return self._run.vjp({0: 1.0})
+
+    def vjp(self, cotangents: Mapping[int, Any]) -> list[Any]:
+        """Reverse mode, which is reverse over reverse: the rules of the table make the gradient of Values."""
+        return self._run.of_gradient().vjp(cotangents)
+
+    def jvp(self, tangents: Mapping[int, Any]) -> list[Any]:
+        """Forward mode: return the tangent of the gradient, given those of some inputs by their number."""
+        if any(isinstance(x, Value) for x in tangents.values()):
+            return self._run.of_gradient().jvp(tangents)
+        places = self._places
+        known = {places[number]: t for number, t in tangents.items() if places[number] >= 0}
+        sums = self.graph.curve(known, self._curvature, self._first(), self.graph.outputs[0])
+        return [0.0 if place < 0 else sums[place] for place in places]
+
+    def jacobian(self) -> list[list[Any]]:
+        """Return the Hessian, a column in each sweep."""
+        return [list(row) for row in zip(*[self.jvp({number: 1.0}) for number in range(len(self.inputs))], strict=True)]
+
+
+def linearize_gradient(run: LinearMap) -> LinearMap:
+    """Return the derivative of a run's gradient.
+
+    Args:
+        run: that of a function with one number as its result, linearized to order 2.
+
+    Raises:
+        OperationError, HandmadeNodeError: as for `linearize`.
+    """
+    if run.kind != "floats" or not isinstance(run.outputs[0], Value):
+        return run.of_gradient()
+    with modes.recorded(True):
+        given = [place for place in run._places if place >= 0]
+        curvature, terms = run.graph.curvature(given, lambda node: _rule(node, node._operands))
+    graph = Graph(run.outputs[0], *[partial for _, partial in terms]) if terms else run.graph
+    for (term, _), place in zip(terms, graph.outputs[1:], strict=False):
+        curvature.columns[term] = place
+    made = GradientMap(run, graph, curvature)
+    if made._first() != run._first():  # a user's rule depends on Values from outside
+        return run.of_gradient()
+    if HAND in graph.codes[run._first() :]:
+        raise handmade.no_rule()
+    return made
 
 
 def _number(x: Any) -> Any:
