@@ -343,6 +343,9 @@ def _items(x: Any, name: str) -> list[Any]:
 def _matched(tree: Any, y: Any, path: KeyPath, name: str) -> Iterator[Any]:
     """Yield the numbers of y, which has to have the structure of a tree."""
     if isinstance(tree, NumberRow):
+        if type(y) in (list, tuple) and len(y) == len(tree.tree.keys) and all(type(item) is float for item in y):
+            yield from y
+            return
         tree = tree.tree._replace(children=(NUMBER,) * len(tree.tree.keys))
     if isinstance(tree, Block):
         yield from _matched_block(tree.shape, y, spelt(path, name))
