@@ -84,6 +84,16 @@ def drawn_programs() -> Iterator[float]:
         yield from (value, *gradient)
 
 
+def second_derivatives() -> Iterator[float]:
+    """Of the same programs: Hessians, and products with a vector."""
+    for seed in range(200):
+        drawn = random_program(seed)
+        f, x = (lambda x, drawn=drawn: drawn(*x)), list(drawn.point)
+        yield from wengert.hvp(f)(x, [1.0, -0.5, 2.0, 0.25][: len(x)])
+        for row in wengert.hessian(f)(x):
+            yield from row
+
+
 def trained_networks() -> Iterator[float]:
     """The weights after some steps of each optimizer, on each kind of loss."""
     rng = random.Random(3)
@@ -123,6 +133,6 @@ def test_the_two_engines_give_the_same_bits() -> None:
 
 if __name__ == "__main__":
     print("compiled" if wengert.engine.compiled else "interpreted")
-    for program in (every_row, random_programs, drawn_programs, trained_networks):
+    for program in (every_row, random_programs, drawn_programs, second_derivatives, trained_networks):
         for place, number in enumerate(program()):
             print(program.__name__, place, float(number).hex())
