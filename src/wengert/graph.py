@@ -403,12 +403,7 @@ def _write_terms(
         node = values[place]
         slopes: Any = None
         weight = inverse = slope = 0.0
-        if (
-            at == end
-            or not active[place]
-            or code in (ADD, SUB, NEG, RELU, SUM, MEAN)
-            or (code == DIV and operands[at + 1] < 0)
-        ):
+        if not active[place] or at == end or code in (ADD, SUB, NEG, RELU, SUM, MEAN):
             code = 0
         elif code == EXP:
             column, weight = place, 1.0
@@ -437,30 +432,25 @@ def _write_terms(
                 column, weight = operands[at], exponent * ((exponent - 1.0) * slope)
         elif code not in (MUL, DOT):
             slopes = rule(node)
-        half = (end - at) // 2  # of the operands of a product: the factors' partners follow
+        half = (end - at) // 2  # the second factors of a product follow the first
         for i in range(at, end):
-            if code == 0 or operands[i] < 0:  # a constant partial, or operand
-                pass
-            elif slopes is not None:
-                if isinstance(slopes[i - at], Value):
-                    open_terms.append((used, slopes[i - at]))
-                    weights[used] = 1.0
+            if code and operands[i] >= 0:
+                if slopes is not None:
+                    column, weight = -1, 1.0
+                    if isinstance(slopes[i - at], Value):
+                        open_terms.append((used, slopes[i - at]))
+                        column = 0
+                elif code in (MUL, DOT):
+                    partner = i + half if i < at + half else i - half
+                    column, weight = operands[partner] if i < at + 2 * half else -1, 1.0
+                elif code == DIV:
+                    if i > at:  # -out / y depends on the value too
+                        columns[used], weights[used] = place, -inverse
+                        used += 1
+                    column, weight = operands[at + 1], ieee.divide(slope if i > at else -inverse, operand._data)
+                if column >= 0:
+                    columns[used], weights[used] = column, weight
                     used += 1
-            elif code in (MUL, DOT):
-                partner = i + half if i < at + half else i - half
-                if i < at + 2 * half and operands[partner] >= 0:
-                    columns[used], weights[used] = operands[partner], 1.0
-                    used += 1
-            elif code == DIV:
-                if i > at:  # -out / y depends on the value too
-                    columns[used], weights[used] = place, -inverse
-                    used += 1
-                columns[used] = operands[at + 1]
-                weights[used] = ieee.divide(slope if i > at else -inverse, operand._data)
-                used += 1
-            elif column >= 0:
-                columns[used], weights[used] = column, weight
-                used += 1
             terms[i + 1] = used
     return open_terms
 

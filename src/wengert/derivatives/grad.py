@@ -31,7 +31,7 @@ from itertools import chain as joined
 from typing import Any, NamedTuple
 
 from wengert import modes
-from wengert.derivatives.linearize import linearize, linearize_gradient
+from wengert.derivatives.linearize import LinearMap, linearize, linearize_gradient
 from wengert.derivatives.pytree import Numbers, array_of, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
@@ -124,7 +124,7 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
 
     @_like(function, "Jacobian")
     def jacobian_of(*args: Any, **named: Any) -> Any:
-        call = _forward_call(function, argnums, args, named, has_aux)
+        call = _Call(function, argnums, args, named, has_aux, forward=True)
         rows = call.run.jacobian()
         made = call.outputs.map(
             lambda out, rows_shape: call.inputs.map(lambda by, shape: _entries(rows[out], by, rows_shape, shape))
@@ -162,7 +162,7 @@ def hvp(function: Function) -> Function:
     gradient = grad(function)
 
     def product(x: Any, v: Any, *args: Any, **named: Any) -> Any:
-        call = _forward_call(gradient, 0, (x, *args), named)
+        call = _Call(gradient, 0, (x, *args), named, forward=True)
         return call.inputs.unflatten(call.run.jvp(_moving(call.inputs.match(v, "v"))))
 
     product.__doc__ = f"The product of the Hessian of {_name(function)} with a vector, made by wengert.hvp."
@@ -191,7 +191,7 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(f"{name} is {coerce.named(given)}; expected a tuple of arguments, such as (x, y)")
-    call = _forward_call(function, tuple(range(len(primals))), tuple(primals), {}, has_aux, "primals")
+    call = _Call(function, tuple(range(len(primals))), tuple(primals), {}, has_aux, "primals", forward=True)
     along = call.run.jvp(_moving(call.inputs.match(tangents, "tangents")))
     results = call.outputs.unflatten(call.run.values()), call.outputs.unflatten(along)
     return (*results, call.aux) if has_aux else results
@@ -240,8 +240,7 @@ class _Gradient(NamedTuple):
 class _Call:
     """One call of a function, with new Values in place of the numbers of some arguments.
 
-    Given a gradient, `forward` allows the derivative to be taken from the run of the function, without the gradient's
-    own: for forward mode.
+    `forward` is for forward mode: the derivative of a gradient is then taken from the run of the function itself.
     """
 
     def __init__(
@@ -255,6 +254,7 @@ class _Call:
         order: int = 1,
         forward: bool = False,
     ) -> None:
+        self.run: LinearMap
         self.result: Any
         self.aux: Any
         if named:
@@ -263,14 +263,12 @@ class _Call:
         places = _places(function, argnums, args)
         chosen = args[places[0]] if single else tuple([args[place] for place in places])
         self.inputs = Numbers(chosen, name or (f"args[{places[0]}]" if single else "argument"))
-        of = getattr(function, "_gradient_of", None) if forward else None
-        if (
-            of is not None
-            and (of.made, of.has_aux) == (id(function), has_aux)
-            and self._is_plain()
-            and _places(of.function, of.argnums, args) == places
-        ):
-            self._differentiate_gradient(of, args, named)
+        of: Any = getattr(function, "_gradient_of", None) if forward and self._is_plain() else None
+        known = of is not None and (of.made, of.has_aux) == (id(function), has_aux)
+        if known and _places(of.function, of.argnums, args) == places:
+            call = _Call(of.function, of.argnums, args, named, has_aux, order=2)
+            call.check_number(of.function)
+            self.run, self.outputs, self.aux = linearize_gradient(call.run), call.inputs, call.aux
             return
 
         def on(values: list[Any]) -> list[Any]:
@@ -298,11 +296,6 @@ class _Call:
         floats = not any(isinstance(x, Value) for x in self.inputs.leaves)
         return floats and not modes.eager_only() and type(Value(0.0).data) is float
 
-    def _differentiate_gradient(self, of: _Gradient, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        call = _Call(of.function, of.argnums, args, named, of.has_aux, order=2)
-        call.check_number(of.function)
-        self.run, self.outputs, self.aux = linearize_gradient(call.run), call.inputs, call.aux
-
     def check_number(self, function: Function) -> None:
         """Raise an ArgumentError if the function returned something else than one number."""
         if not self.outputs.is_number():
@@ -310,9 +303,6 @@ class _Call:
                 f"a gradient needs a function that returns one number, and {_name(function)} returned "
                 f"{_described(self.result)}; wengert.jacobian differentiates several results"
             )
-
-
-_forward_call = functools.partial(_Call, forward=True)
 
 
 def _entries(rows: list[list[Any]], by: slice, *shapes: tuple[int, ...] | None) -> Any:
@@ -329,9 +319,8 @@ def _moving(tangents: list[Any]) -> dict[int, Any]:
 
 def _places(function: Function, argnums: int | Sequence[int], args: tuple[Any, ...]) -> list[int]:
     """List the indices of the arguments that argnums names."""
-    places = [
-        _place(function, number, args) for number in (argnums if isinstance(argnums, (tuple, list)) else (argnums,))
-    ]
+    numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+    places = [_place(function, number, args) for number in numbers]
     if len(set(places)) < len(places):
         raise ArgumentError(f"argnums is {argnums!r}, which names an argument twice: name each once")
     return places
