@@ -8,6 +8,8 @@ those of the outputs. `jvp` applies it (forward mode), `vjp` applies its transpo
 - Values, if the function was given Values or depends on others. The rules of the table over Values then compute the
   partials, so that the gradient is a graph of the same kind as the function's own.
 
+`linearize_gradient` returns the linear map of a gradient from the run of the function itself: Hessians in floats.
+
 To keep nested derivatives apart, a Value enters a run as a new node, the Value times 1, and sweeps of the run end at
 this node and do not reach the Value itself.
 """
