@@ -14,7 +14,7 @@ from typing import Any
 from wengert import engine
 from wengert._forks import in_child
 
-__all__ = ["eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded", "shown", "suspended", "unusual"]
+__all__ = ["eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded", "shown", "suspended", "watched"]
 
 NodeHook = Callable[[Any], object]  # called with each new node
 PreBackwardHook = Callable[[Any, Any], object]  # called with a root and its gradient before backward(); may raise
@@ -107,7 +107,7 @@ def grad_disabled() -> bool:
 
 def eager_only() -> bool:
     """Return True if compiled functions have to run uncompiled: for a derivative of a derivative, since the one node of
-    a compiled call has no rule that could be differentiated, or for a hook that sees each operation.
+    a compiled call has no rule that could be differentiated, in a watched run, or for a hook that sees each operation.
     """
     return _modes.eager_only or bool(_modes.hooks)
 
@@ -126,9 +126,9 @@ def suspended() -> Iterator[None]:
         yield
 
 
-def unusual() -> AbstractContextManager[None]:
-    """Make compiled functions check the modes at each call, although this block changes none."""
-    return _changed()
+def watched() -> AbstractContextManager[None]:
+    """Run each operation as it will be recorded: compiled functions uncompiled, and no derivative by the short way."""
+    return _changed(eager_only=True)
 
 
 @contextmanager

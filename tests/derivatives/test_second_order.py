@@ -340,6 +340,22 @@ def test_inside_compiled_functions() -> None:
         assert data(outer(x)) == pytest.approx(16.0 * x, rel=1e-13)
 
 
+def test_they_are_compiled() -> None:
+    """The run that is watched takes the same calls as the one that is recorded."""
+    np = pytest.importorskip("numpy")
+
+    def f(x: Any) -> Any:
+        return (x[0] ** 2 * x[1]).sin() + x[1].exp() * x[0]
+
+    for second, args in ((hvp(f), ([0.3, 0.2], [1.0, 0.5])), (hessian(f), ([0.3, 0.2],))):
+        compiled = wengert.compile(second)
+        for k in range(5):
+            given = [np.array(x) + 0.01 * k for x in args]
+            found = np.array([x.data if isinstance(x, Value) else x for x in np.ravel(compiled(*given))], dtype=float)
+            assert found == pytest.approx(np.ravel(second(*given)), rel=1e-13)
+        assert "uncompiled" not in compiled.report()
+
+
 def test_modes_that_see_each_operation() -> None:
     """An infinity of the second derivative is found as one of the first is."""
     f = lambda x: x**1.5  # noqa: E731

@@ -266,7 +266,7 @@ class Runtime:
             watch = PurityCheck(self.function, arguments.reached_by(call))
         try:
             if watch is not None:
-                with modes.unusual():
+                with modes.watched():
                     return watch.run(call), watch
             before = random_state()
             result = call()
