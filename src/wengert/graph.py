@@ -206,8 +206,7 @@ class Graph:
 
         Args:
             inputs: the indices of leaves.
-            rule: lists the partials of a node as Values and floats; it is called where the second partials are not
-                written out here.
+            rule: lists the partials of a node as Values and floats, where second partials are not written out here.
 
         Returns:
             The curvature, and for each Value that `rule` returned the pair of a term and the Value: the term's column
@@ -482,9 +481,8 @@ def _pull_back_twice(
         for at in range(starts[place], starts[place + 1] if state else starts[place]):
             x, slope = operands[at], partials[at]
             varies = terms[at] < terms[at + 1]
-            dropped = not varies and slope == 0.0 and ieee.fabs(g) < inf
-            if g == 0.0 and not state & VARYING and ieee.fabs(slope) < inf and (varies or slope != 1.0):
-                dropped = True
+            dropped = g == 0.0 and not state & VARYING and ieee.fabs(slope) < inf and (varies or slope != 1.0)
+            dropped = dropped or (not varies and slope == 0.0 and ieee.fabs(g) < inf)
             if x >= first and not dropped:
                 sums[x] += slope * g
                 reached[x] |= state | VARYING if varies else state
