@@ -15,6 +15,7 @@ from wengert import errors
 from wengert._forks import no_fork
 from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.compiler.call import CallPath
+from wengert.derivatives import signature_of
 
 __all__ = ["Compiled", "compile"]
 
@@ -119,7 +120,7 @@ class Compiled(CallPath):
         self.backend.require()
         self.checks: str = checks
         functools.update_wrapper(self, function)
-        self.signature: inspect.Signature = inspect.signature(function)
+        self.signature: inspect.Signature = signature_of(function)
         self.static: tuple[str, ...] = (static,) if isinstance(static, str) else tuple(static)
         for name in self.static:
             if name not in self.signature.parameters:
@@ -128,6 +129,7 @@ class Compiled(CallPath):
             from wengert.compiler.runtime import Runtime
 
         self._runtime = Runtime(self, function)
+        self._derivatives: dict[Any, Compiled] = {}
         self.begin(function, self._runtime)
 
     def mean(self, *args: Any, **named: Any) -> Any:
@@ -193,6 +195,14 @@ class Compiled(CallPath):
 
         return RecordedModule(self._runtime)
 
+    def derivative(self, key: Any, function: Callable[..., Any]) -> Compiled:
+        """Compile a derivative of this function in the same way; the same one for each key."""
+        return self._derivatives.setdefault(key, self._again(function))
+
+    def _again(self, function: Callable[..., Any]) -> Compiled:
+        """Compile another function in the same way."""
+        return Compiled(function, self.static, self.backend if self.pinned else None, self.checks)
+
     def report(self) -> str:
         """Describe what was compiled: calls and checks, what runs and by which rule, the sizes of the programs, guards,
         and the reason if the function runs uncompiled.
@@ -221,15 +231,13 @@ class Compiled(CallPath):
 
     def __copy__(self) -> Compiled:
         """Compile the same function again, without its recordings."""
-        return Compiled(self.function, self.static, self.backend if self.pinned else None, self.checks)
+        return self._again(self.function)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Compile a deep copy of the function, without recordings. `copy.deepcopy` does not copy plain functions, but
         bound methods and models.
         """
-        return Compiled(
-            copy.deepcopy(self.function, memo), self.static, self.backend if self.pinned else None, self.checks
-        )
+        return self._again(copy.deepcopy(self.function, memo))
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', 'function')}>"

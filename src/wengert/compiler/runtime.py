@@ -9,7 +9,6 @@ returned; if not, the function's, and the specialization is dropped.
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -33,11 +32,14 @@ from wengert.compiler.trace import (
     DRAWS,
     Arguments,
     Candidate,
+    Derived,
+    NotDifferentiable,
     PurityCheck,
     Reader,
     Specialization,
     Unrecordable,
     are_wide,
+    derived_from,
     grads_of,
     is_watched,
     kind_of,
@@ -52,6 +54,7 @@ from wengert.compiler.trace import (
     recorder_of_thread,
     rows_of,
 )
+from wengert.derivatives import signature_of
 from wengert.engine import Many
 from wengert.errors import ArgumentError, warn, warn_once
 
@@ -76,8 +79,7 @@ class Runtime:
         self.said: set[str] = set()
         self.recording: list[Any] = [None]  # the thread that pops it records
         _runtimes.add(self)
-        self.arguments: Callable[..., Any] = Reader(compiled.signature, compiled.static).read
-        self.definition: Any = self.defined()
+        self.define()
 
     def defined(self) -> Any:
         """Return the code and the defaults of the function, which the user may replace."""
@@ -86,11 +88,18 @@ class Runtime:
             return None
         return f.__code__, f.__defaults__, tuple((f.__kwdefaults__ or {}).items())
 
+    def define(self) -> None:
+        """Prepare to read arguments, and to record the function; of a derivative, the function that it is of."""
+        self.definition: Any = self.defined()
+        self.arguments: Callable[..., Any] = Reader(self.compiled.signature, self.compiled.static).read
+        self.derived: Derived | None = derived_from(self.function, self.compiled.signature)
+        self.recorded: Any = self.function if self.derived is None else self.derived.function
+
     def define_anew(self) -> None:
         """Forget all recordings after the function was redefined."""
-        self.definition, self.entries = self.defined(), {}
-        self.compiled.signature = inspect.signature(self.function)
-        self.arguments = Reader(self.compiled.signature, self.compiled.static).read
+        self.entries = {}
+        self.compiled.signature = signature_of(self.function)
+        self.define()
         self.compiled.ones.clear()
         self.compiled.batches.clear()
 
@@ -98,16 +107,22 @@ class Runtime:
 
     def mode(self) -> bool | None:
         """Return whether this thread wants no derivatives; None if no recording may serve."""
+        return None if self.must_be_eager() else modes.grad_disabled()
+
+    def must_be_eager(self) -> bool:
+        """Return True while another function is recorded or watched, and for a derivative that consists of Values as it
+        depends on parameters, in `no_grad()`: there it consists of floats.
+        """
         if recorder_of_thread() is not None or is_watched() or modes.eager_only():
-            return None
-        return modes.grad_disabled()
+            return True
+        return self.derived is not None and self.derived.on_parameters and modes.grad_disabled()
 
     def call(self, args: Sequence[Any], named: dict[str, Any], how: str = "") -> Any:
         """Serve a call on one example or, if `how` is mean, sum or map, on a batch."""
         recorder = recorder_of_thread()
         if recorder is not None:  # another function calls this one
             return self.eager(recorder.proxies.proxy(self.function, self.name), args, named, how)
-        if is_watched() or modes.eager_only():
+        if self.must_be_eager():
             return self.eager(self.function, args, named, how)
         if not same(self.defined(), self.definition):
             self.define_anew()
@@ -139,9 +154,7 @@ class Runtime:
         def eager() -> Any:
             return arguments.eager(self.function)
 
-        if entry.is_eager:
-            return eager()
-        while True:
+        while not entry.is_eager and not self.must_be_eager():
             ran = self.run(entry, arguments, 1, "")
             if ran.found is not None:
                 if ran.must_check():
@@ -159,10 +172,14 @@ class Runtime:
                     self.uncount(entry, 1)
                     return eager()
                 if entry.is_current(ran):
-                    result, watch = self.observe(entry, eager, arguments)
-                    if watch is not None:
-                        self.record(entry, arguments, arguments.arrays, result, watch)
-                    return result
+                    run = functools.partial(arguments.eager, self.recorded)
+                    result, watch = self.observe(entry, run, arguments)
+                    recorded = watch is not None and self.record(entry, arguments, 0, result, watch)
+                    if self.derived is None:
+                        return result
+                    if not recorded:
+                        break
+        return eager()
 
     def batch(self, arguments: Arguments, count: int, how: str) -> Any:
         """Serve a call on a batch."""
@@ -220,9 +237,9 @@ class Runtime:
                 return False
             if not entry.is_current(ran):
                 return True
-            result, watch = self.observe(entry, arguments.prepared(self.function, row), arguments)
-            known[row] = result
-            return watch is not None and self.record(entry, arguments, arguments.example(row), result, watch)
+            result, watch = self.observe(entry, arguments.prepared(self.recorded, row), arguments)
+            known[row] = result if self.derived is None else arguments.prepared(self.function, row)()
+            return watch is not None and self.record(entry, arguments, row, result, watch)
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Call:
         """Run the specializations, and return the call with their results."""
@@ -263,7 +280,7 @@ class Runtime:
         """
         watch = None
         if arguments is not None and sys.getprofile() is None:
-            watch = PurityCheck(self.function, arguments.reached_by(call))
+            watch = PurityCheck(self.recorded, arguments.reached_by(call))
         try:
             if watch is not None:
                 with modes.watched():
@@ -341,10 +358,8 @@ class Runtime:
         for known in (self.compiled.ones, self.compiled.batches) if gone else ():
             known[:] = [each for each in known if each not in gone]
 
-    def record(
-        self, entry: CacheEntry, arguments: Arguments, example: Sequence[Any], result: Any, watch: PurityCheck
-    ) -> bool:
-        """Record a run of the function on an example; False if that is impossible."""
+    def record(self, entry: CacheEntry, arguments: Arguments, number: int, result: Any, watch: PurityCheck) -> bool:
+        """Record a run of the function on an example, given its number in a batch; False if that is impossible."""
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry)
         batched = arguments.signature.batched
@@ -358,7 +373,13 @@ class Runtime:
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
         try:
-            entry.candidate = record(self.function, arguments, example, result, watch)
+            candidate = record(self.recorded, arguments, arguments.example(number), result, watch)
+            if self.derived is not None:
+                candidate.differentiation = self.derived.of(arguments, number, result)
+            entry.candidate = candidate
+        except NotDifferentiable:
+            self.record_itself(entry)
+            return False
         except (Unrecordable, Unliftable) as problem:
             self.fall_back(entry, str(problem))
             return False
@@ -375,6 +396,9 @@ class Runtime:
                 if made is None:
                     return False
                 self.add(entry, candidate, made)
+            except NotDifferentiable:
+                self.record_itself(entry)
+                return False
             except (Unrecordable, Unliftable) as problem:
                 self.fall_back(entry, str(problem))
             except BaseException:  # such as Ctrl-C: the next call is recorded anew
@@ -382,6 +406,10 @@ class Runtime:
                 raise
             entry.candidate, entry.until = None, 0  # last: other threads see the specialization first
             return not entry.is_eager
+
+    def record_itself(self, entry: CacheEntry) -> None:
+        """Record the derivative itself from now on, operation by operation."""
+        self.derived, self.recorded, entry.candidate = None, self.function, None
 
     def add(self, entry: CacheEntry, candidate: Candidate, made: Specialization) -> None:
         """Add a specialization, if it matches the recorded result."""
@@ -441,7 +469,8 @@ class Runtime:
             arrays = [np.asarray(x)[None] for x in candidate.example] if batched else candidate.example
             if space.run([*arrays], 1, False, 1.0) and not space.guards_pass(0, 1):
                 return False, f"{made.broken(space)} in the array program, which may add in another order"
-            return True, made.mismatch(space, arrays, 1, candidate.result, None)
+            known = candidate.result is not None  # a derivative is compared at the first calls
+            return True, made.mismatch(space, arrays, 1, candidate.result, None) if known else ""
 
     # -- comparing with the function ----------------------------------------------------------------------------------
 
@@ -463,8 +492,16 @@ class Runtime:
         self, entry: CacheEntry, served: list[Any], call: Callable[[], Any], read: Callable[[], Arguments], found: Any
     ) -> Any:
         """Compare the result of a call on one example with the function, and return the right one."""
-        result, _ = self.observe(entry, call)
         ((made, _),) = served
+        if self.derived is not None:
+            arguments = read()
+            sample = self.derived.sample(made.checked)
+            seen, _ = self.observe(entry, functools.partial(arguments.eager, sample))
+            if self.derived.matches(found, seen, made.kernel.agree):
+                made.checked += 1
+                entry.checks += 1
+                return found
+        result, _ = self.observe(entry, call)
         if matches(found, result, made):  # nearly always
             made.checked += 1
             entry.checks += 1
@@ -621,10 +658,10 @@ class Runtime:
             with self.alone_to_record() as alone:
                 if not alone:
                     return
-                result, watch = self.observe(entry, eager, arguments)
+                result, watch = self.observe(entry, functools.partial(arguments.eager, self.recorded), arguments)
                 if watch is None:
                     return
-                self.record(entry, arguments, arguments.arrays, result, watch)
+                self.record(entry, arguments, 0, result, watch)
 
     def calls_until_check(
         self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]

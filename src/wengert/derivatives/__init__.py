@@ -3,6 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
+from wengert.derivatives.derivation import Derivation, assembled, derivations_of, on_values, signature_of
 from wengert.derivatives.linearize import LinearMap
 from wengert.derivatives.pytree import (
     KeyPath,
@@ -15,8 +16,8 @@ from wengert.derivatives.pytree import (
     tree_unflatten,
 )
 
-__all__ = ["KeyPath", "LinearMap", "Numbers", "argument_names", "keys_of", "tree_flatten", "tree_leaves"]
-__all__ += ["tree_map", "tree_unflatten"]
+__all__ = ["Derivation", "KeyPath", "LinearMap", "Numbers", "argument_names", "assembled", "derivations_of", "keys_of"]
+__all__ += ["on_values", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -27,12 +27,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from itertools import chain as joined
 from typing import Any, NamedTuple
 
 from wengert import modes
+from wengert.derivatives.derivation import Derivation, assembled, derivation_of, note
 from wengert.derivatives.linearize import LinearMap, linearize, linearize_gradient
-from wengert.derivatives.pytree import Numbers, array_of, tree_map
+from wengert.derivatives.pytree import Numbers, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.ops import coerce
@@ -70,12 +70,11 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
     """
     both = value_and_grad(function, argnums, has_aux)
 
-    @_like(function, "gradient")
+    @_like(function, "gradient", Derivation("grad", function, argnums, has_aux))
     def gradient(*args: Any, **named: Any) -> Any:
         value, slopes = both(*args, **named)
         return (slopes, value[1]) if has_aux else slopes
 
-    gradient._gradient_of = _Gradient(id(gradient), function, argnums, has_aux)  # type: ignore[attr-defined]
     return gradient
 
 
@@ -90,7 +89,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
     (18.0, 12.0)
     """
 
-    @_like(function, "value and gradient")
+    @_like(function, "value and gradient", Derivation("value_and_grad", function, argnums, has_aux))
     def value_and_gradient(*args: Any, **named: Any) -> Any:
         call = _Call(function, argnums, args, named, has_aux)
         call.check_number(function)
@@ -122,13 +121,10 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
     [[3.0, 2.0], [0.0, 6.0], [0.0, 0.0]]
     """
 
-    @_like(function, "Jacobian")
+    @_like(function, "Jacobian", Derivation("jacobian", function, argnums, has_aux))
     def jacobian_of(*args: Any, **named: Any) -> Any:
-        call = _Call(function, argnums, args, named, has_aux, forward=True)
-        rows = call.run.jacobian()
-        made = call.outputs.map(
-            lambda out, rows_shape: call.inputs.map(lambda by, shape: _entries(rows[out], by, rows_shape, shape))
-        )
+        call = _Call(function, argnums, args, named, has_aux)
+        made = assembled("jacobian", call.outputs, call.inputs, [x for row in call.run.jacobian() for x in row])
         return (made, call.aux) if has_aux else made
 
     return jacobian_of
@@ -166,7 +162,7 @@ def hvp(function: Function) -> Function:
         return call.inputs.unflatten(call.run.jvp(_moving(call.inputs.match(v, "v"))))
 
     product.__doc__ = f"The product of the Hessian of {_name(function)} with a vector, made by wengert.hvp."
-    return product
+    return note(product, Derivation("hvp", function, 0))
 
 
 def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
@@ -228,13 +224,14 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     return (value, pullback, call.aux) if has_aux else (value, pullback)
 
 
-class _Gradient(NamedTuple):
-    """What `grad` leaves on its result."""
+class Product(NamedTuple):
+    """A derivative times a vector: the function's outputs and inputs, the vector, the outputs' values and tangents."""
 
-    made: int  # the id of the result, as functools.wraps copies attributes to other functions
-    function: Function
-    argnums: int | Sequence[int]
-    has_aux: bool
+    outputs: Numbers
+    inputs: Numbers
+    vector: list[float]
+    values: list[Any]
+    tangents: list[Any]
 
 
 class _Call:
@@ -263,9 +260,9 @@ class _Call:
         places = _places(function, argnums, args)
         chosen = args[places[0]] if single else tuple([args[place] for place in places])
         self.inputs = Numbers(chosen, name or (f"args[{places[0]}]" if single else "argument"))
-        of: Any = getattr(function, "_gradient_of", None) if forward and self._is_plain() else None
-        known = of is not None and (of.made, of.has_aux) == (id(function), has_aux)
-        if known and _places(of.function, of.argnums, args) == places:
+        of = derivation_of(function) if forward and self._is_plain() else None
+        known = of is not None and (of.kind, of.has_aux) == ("grad", has_aux)
+        if of is not None and known and _places(of.function, of.argnums, args) == places:
             call = _Call(of.function, of.argnums, args, named, has_aux, order=2)
             call.check_number(of.function)
             self.run, self.outputs, self.aux = linearize_gradient(call.run), call.inputs, call.aux
@@ -305,11 +302,18 @@ class _Call:
             )
 
 
-def _entries(rows: list[list[Any]], by: slice, *shapes: tuple[int, ...] | None) -> Any:
-    """Return the derivatives of one number or array with respect to another."""
-    if shapes == (None, None):
-        return rows[0][by.start]
-    return array_of([x for row in rows for x in row[by]], tuple(joined.from_iterable(filter(None, shapes))))
+def product(derivation: Derivation, along: Callable[[int], list[float]], *args: Any, **named: Any) -> Product:
+    """Run a function, and return its derivative times a vector, without the derivative itself.
+
+    Args:
+        derivation: the derivative.
+        along: returns a direction for so many inputs.
+        *args: the arguments of the derivative.
+        **named: likewise.
+    """
+    call = _Call(derivation.function, derivation.argnums, args, named, forward=True)
+    vector = along(len(call.inputs.leaves))
+    return Product(call.outputs, call.inputs, vector, call.run.values(), call.run.jvp(dict(enumerate(vector))))
 
 
 def _moving(tangents: list[Any]) -> dict[int, Any]:
@@ -363,12 +367,12 @@ def _name(function: Any) -> str:
     return "the function" if name in ("", "<lambda>") else name
 
 
-def _like(function: Any, what: str) -> Callable[[Function], Function]:
+def _like(function: Any, what: str, derivation: Derivation) -> Callable[[Function], Function]:
     """Give a derivative the name and the signature of its function."""
 
     def dressed(derivative: Function) -> Function:
         functools.update_wrapper(derivative, function)
         derivative.__doc__ = f"The {what} of {_name(function)}, made by wengert.derivatives.grad."
-        return derivative
+        return note(derivative, derivation)
 
     return dressed

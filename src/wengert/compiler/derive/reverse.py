@@ -9,7 +9,7 @@ from wengert.compiler.derive.reverse_loop import ReverseLoop
 from wengert.compiler.derive.sweep import Sweep
 from wengert.compiler.ir import ONE, Array, Compute, Expr, Loop, Program, fuse, take_factors_out, whole
 
-__all__ = ["reverse"]
+__all__ = ["Reverse", "reverse"]
 
 
 def reverse(
@@ -22,28 +22,42 @@ def reverse(
     examples: the derivatives are those of ``seed * out.sum()``. If `weighted`, the cotangent is an array like the
     output, batched or not: the derivatives are those of ``(seed * out).sum()``.
     """
-    return _Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
+    made = Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
+    fuse(made)
+    take_factors_out(made, program)
+    return made
 
 
 @dataclass
-class _Reverse(Sweep):
+class Reverse(Sweep):
+    """A reverse sweep whose steps are not fused: see `reverse`.
+
+    Args:
+        seed: the cotangent of the output; None for 1, or for an array that a run is given.
+        each: True for the derivatives of each example's own output with respect to the inputs `wanted` alone.
+    """
+
     weighted: bool = False
     fixed: Collection[str] = ()
+    seed: Array | None = None
+    each: bool = False
 
     def run(self) -> Program:
+        """Return the program of the sweep."""
         out = self.forward.outputs["out"]
         arrays = self.forward.arrays
-        sources = [a for a in arrays if (a.role == "param" and a.name not in self.fixed) or a.name in self.wanted]
+        params = [] if self.each else [a for a in arrays if a.role == "param" and a.name not in self.fixed]
+        sources = params + [a for a in arrays if a.role != "param" and a.name in self.wanted]
         self.needed = {id(a) for a in sources}
         for step in self.forward.steps:
             if isinstance(step, Loop):
                 self.add_needed_of(step)
             elif any(id(a) in self.needed for a in step.reads):
                 self.needed.add(id(step.out))
-        if out.batched or self.weighted:
-            self.program.seed = Array("seed", out.shape if self.weighted else (), "const")
-        if self.program.seed is not None and out.cell_shape:
-            self.give(out, whole(out), self.program.seed)
+        if self.seed is None and not self.each and (out.batched or self.weighted):
+            self.program.seed = self.seed = Array("seed", out.shape if self.weighted else (), "const")
+        if self.seed is not None and out.cell_shape:
+            self.give(out, whole(out), self.seed)
         if id(out) in self.needed:
             for step in reversed(self.forward.steps):
                 if isinstance(step, Loop):
@@ -63,8 +77,6 @@ class _Reverse(Sweep):
                 self.program.gradients[array.name] = gradient
             elif gradient is not None:
                 self.program.gradients[array.name] = self.add(array, array.shape, [], gradient)
-        fuse(self.program)
-        take_factors_out(self.program, self.forward)
         return self.program
 
     def add_needed_of(self, loop: Loop) -> None:
@@ -86,4 +98,4 @@ class _Reverse(Sweep):
         """Return the cotangent of an array: 1 or the seed for a scalar output, else what its readers contributed."""
         if array is not self.forward.outputs["out"] or array.cell_shape:
             return self.finish(array)
-        return ONE if self.program.seed is None else self.program.seed
+        return ONE if self.seed is None else self.seed

@@ -14,6 +14,7 @@ from typing import Any
 from wengert.compiler.ir import (
     BATCH,
     ONE,
+    SYMBOLS,
     ZERO,
     Access,
     Array,
@@ -47,6 +48,7 @@ class Sweep:
     needed: set[int] = field(default_factory=set)
     names: dict[str, int] = field(default_factory=dict)
     part_of: dict[int, Array] = field(default_factory=dict)
+    rules: dict[str, Any] = field(default_factory=lambda: SYMBOLS)  # see `cotangents`
     only: set[int] | None = None  # the arrays that receive cotangents from a step; None for all
 
     def array(self, of: Array, shape: tuple[int, ...]) -> Array:
@@ -134,7 +136,7 @@ class Sweep:
             exprs, operands = self.extreme(step, reach, operands)
         else:
             out = None if step.reduce else ("in", count + 1)
-            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative)
+            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative, self.rules)
             if step.mask is not None:
                 exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
         shared: dict[Any, Array] = {}

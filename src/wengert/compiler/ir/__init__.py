@@ -2,8 +2,10 @@
 
 from wengert.compiler.ir.expression import (
     COMPARISONS,
+    FURTHER,
     LEAVES,
     ONE,
+    SYMBOLS,
     ZERO,
     Expr,
     cotangents,
@@ -15,6 +17,7 @@ from wengert.compiler.ir.expression import (
     rename,
     repeated,
     rewrite,
+    tangent,
     times,
 )
 from wengert.compiler.ir.passes import fuse, take_factors_out, unmask
@@ -47,8 +50,8 @@ from wengert.compiler.ir.strides import (
 )
 from wengert.compiler.ir.unroll import unrolled
 
-__all__ = ["BATCH", "COMPARISONS", "LEAVES", "ONE", "ZERO", "Access", "Array", "Assemble", "Compute", "Expr", "Grid"]
-__all__ += ["Index", "Loop", "LoopOutput", "Program", "ProgramError", "Slice", "Step", "addresses", "contiguous"]
-__all__ += ["cotangents", "distinct", "expand", "fit", "fuse", "grid_rows", "has_mask", "inputs", "is_nonnegative"]
-__all__ += ["may_fold", "nested", "product_grid", "rename", "repeated", "rewrite", "take_factors_out", "times"]
-__all__ += ["unmask", "unrolled", "verify", "whole", "without_broadcast"]
+__all__ = ["BATCH", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "SYMBOLS", "ZERO", "Access", "Array", "Assemble"]
+__all__ += ["Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Program", "ProgramError", "Slice", "Step"]
+__all__ += ["addresses", "contiguous", "cotangents", "distinct", "expand", "fit", "fuse", "grid_rows", "has_mask"]
+__all__ += ["inputs", "is_nonnegative", "may_fold", "nested", "product_grid", "rename", "repeated", "rewrite"]
+__all__ += ["take_factors_out", "tangent", "times", "unmask", "unrolled", "verify", "whole", "without_broadcast"]

@@ -9,18 +9,19 @@ these rows, called with symbols.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from wengert.ops import AS_OPERANDS, NONNEGATIVE, Operators, interpret, namespace, table
+from wengert.ops import AS_OPERANDS, NONNEGATIVE, VALUES, Operators, interpret, namespace, table
 
-__all__ = ["COMPARISONS", "LEAVES", "ONE", "ZERO", "Expr", "cotangents", "expand", "has_mask", "inputs"]
-__all__ += ["is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "times"]
+__all__ = ["COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "cotangents", "expand", "has_mask", "inputs"]
+__all__ += ["is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "tangent", "times"]
 
 Expr = tuple[Any, ...]
 LEAVES = ("in", "const", "mask")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+CHOICES = ("where", "guarded")
 CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu", *COMPARISONS)
 MODERATE = 2.0**64  # constant factors may be folded while their product stays within this range
 ONE: Expr = ("const", 1.0)
@@ -85,6 +86,10 @@ def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any
 
 # The globals of a rule that is called with symbols: one form for all elements.
 SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=_guarded_form)
+# and of one whose derivative is differentiated again: see the end of the table.
+FURTHER: dict[str, Any] = namespace(
+    where=_choice, _guarded_form=_guarded_form, **{name: VALUES[name] for name in ("abs", "_one_less_square")}
+)
 
 
 def expand(expr: Expr) -> Expr | None:
@@ -105,9 +110,9 @@ def _symbolic(expr: Expr) -> Any:
     return expr[1] if expr[0] == "const" else Symbolic(expr)
 
 
-def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool]) -> list[Any]:
+def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool], rules: dict[str, Any]) -> list[Any]:
     """Return the partial derivatives of an operation with respect to its operands; `out` is an expression for its
-    value.
+    value, and `rules` the globals of its rule.
     """
     name, *operands = expr
     xs = [_symbolic(x) for x in operands]
@@ -121,7 +126,7 @@ def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool]) -> list[
         return [_power(xs[0], xs[1], Symbolic(out) if out[0] == "in" else None), None]
     row = table.BY_NAME[name]
     try:
-        derivatives = interpret(row.partials, SYMBOLS)(Symbolic(out), *xs)
+        derivatives = interpret(row.partials, rules)(Symbolic(out), *xs)
     except TypeError:  # a user's rule that needs floats: call it element by element
         code = ("const", float(row.code))
         derivatives = [Symbolic(("partial", code, ("const", float(k)), out, *operands)) for k in range(len(xs))]
@@ -143,7 +148,11 @@ def _power(x: Any, exponent: float, out: Any) -> Any:
 
 
 def cotangents(
-    expr: Expr, gradient: Expr, out: Expr | None = None, nonnegative: Callable[[int], bool] = lambda operand: False
+    expr: Expr,
+    gradient: Expr,
+    out: Expr | None = None,
+    nonnegative: Callable[[int], bool] = lambda operand: False,
+    rules: dict[str, Any] = SYMBOLS,
 ) -> dict[int, Expr]:
     """Return the cotangent that each operand receives when the expression receives `gradient`.
 
@@ -152,32 +161,68 @@ def cotangents(
         gradient: the cotangent of its value.
         out: an expression for its value, if that is stored.
         nonnegative: whether an operand is known to be 0, positive or nan.
+        rules: FURTHER for cotangents that are differentiated again.
 
     >>> cotangents(("mul", ("in", 0), ("in", 1)), ("in", 2))
     {0: ('mul', ('in', 2), ('in', 1)), 1: ('mul', ('in', 2), ('in', 0))}
     """
     received: dict[int, Any] = {}
-    _spread(expr, _symbolic(gradient), out, received, nonnegative)
+    _spread(expr, _symbolic(gradient), out, received, (nonnegative, rules))
     return {k: _expr(total) for k, total in received.items()}
 
 
-def _spread(expr: Expr, gradient: Any, out: Expr | None, received: dict[int, Any], nonnegative: Any) -> None:
+def _spread(expr: Expr, gradient: Any, out: Expr | None, received: dict[int, Any], known: Any) -> None:
     name = expr[0]
     if name == "in":
         received[expr[1]] = received[expr[1]] + gradient if expr[1] in received else gradient
-    elif name == "where":
+    elif name in CHOICES:
         condition, x, y = expr[1:]
         if condition[0] == "mask" and x[0] == "exp" and out is not None:  # where it is masked out it is 0, as out is
-            _spread(x[1], gradient * _symbolic(out), None, received, nonnegative)
+            _spread(x[1], gradient * _symbolic(out), None, received, known)
             return
-        _spread(x, _choice(Symbolic(condition), gradient, 0.0), None, received, nonnegative)
-        _spread(y, _choice(Symbolic(condition), 0.0, gradient), None, received, nonnegative)
+        _spread(x, _choice(Symbolic(condition), gradient, 0.0, name), None, received, known)
+        _spread(y, _choice(Symbolic(condition), 0.0, gradient), None, received, known)
     elif name == "mul" and expr[1] == expr[2]:
-        _spread(expr[1], gradient * (2.0 * _symbolic(expr[1])), None, received, nonnegative)
+        _spread(expr[1], gradient * (2.0 * _symbolic(expr[1])), None, received, known)
     elif name not in LEAVES and name not in COMPARISONS and name != "stop_gradient":
-        for x, derivative in zip(expr[1:], partials(expr, out or expr, nonnegative), strict=True):
+        for x, derivative in zip(expr[1:], partials(expr, out or expr, *known), strict=True):
             if x[0] not in ("const", "mask") and derivative is not None:
-                _spread(x, gradient * derivative, None, received, nonnegative)
+                _spread(x, gradient * derivative, None, received, known)
+
+
+def tangent(
+    expr: Expr,
+    tangents: Mapping[int, Expr],
+    out: Expr | None = None,
+    nonnegative: Callable[[int], bool] = lambda operand: False,
+) -> Expr | None:
+    """Return the tangent of an expression; None if it is 0 as no operand has one.
+
+    Args:
+        expr: the expression.
+        tangents: the tangents of its operands, by number.
+        out: an expression for its value, if that is stored.
+        nonnegative: whether an operand is known to be 0, positive or nan.
+
+    >>> tangent(("mul", ("in", 0), ("in", 1)), {0: ("in", 2)})
+    ('mul', ('in', 1), ('in', 2))
+    """
+    name, *operands = expr
+    if name == "in":
+        return tangents.get(operands[0])
+    if name in LEAVES or name in COMPARISONS or name == "stop_gradient":
+        return None
+    along = [tangent(x, tangents, None, nonnegative) for x in operands]
+    if not any(along):
+        return None
+    if name in CHOICES:
+        return (name, operands[0], *[t or ZERO for t in along[1:]])
+    total: Any = None
+    for partial, t in zip(partials(expr, out or expr, nonnegative, FURTHER), along, strict=True):
+        if t is not None and partial is not None:
+            term = partial * _symbolic(t)
+            total = term if total is None else total + term
+    return None if total is None else _expr(total)
 
 
 def repeated(expr: Expr) -> list[Expr]:
@@ -262,7 +307,7 @@ def is_nonnegative(expr: Expr, nonnegative: Callable[[int], bool] = lambda opera
         return bool(branches[0] >= 0.0)
     if name == "mul" and branches[0] == branches[1]:
         return True
-    if name in ("where", "guarded"):
+    if name in CHOICES:
         return all(is_nonnegative(branch, nonnegative) for branch in branches[1:])
     sign = table.BY_NAME[name].sign if name in table.BY_NAME else ""
     if sign == AS_OPERANDS:

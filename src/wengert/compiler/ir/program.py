@@ -243,6 +243,7 @@ class Program:
     gradients: dict[str, Array] = field(default_factory=dict)  # of a reverse program: by the name of the param
     seed: Array | None = None  # of a reverse program: the cotangent of "out"
     padded: bool = False  # whether it computes elements that the recording lacks, and masks them out
+    is_derivative: bool = False  # whether it has the steps of a reverse sweep
     as_written: bool = False  # whether some sums keep the recording's order, because terms of them cancel
 
     @property
@@ -285,7 +286,7 @@ def verify(program: Program, given: Iterable[Array] = ()) -> None:
         defined.add(id(program.seed))
     slots = [array.slots.ravel() for array in program.of_role("param")]
     _demand(not slots or int(np.bincount(np.concatenate(slots)).max()) == 1, "a parameter is in two arrays")
-    _verify_steps(program.steps, defined, is_reverse=bool(program.gradients))
+    _verify_steps(program.steps, defined, is_reverse=program.is_derivative or bool(program.gradients))
     for array in (*program.outputs.values(), *program.gradients.values()):
         _demand(id(array) in defined, f"{array.name} is returned but never computed")
 

@@ -1,6 +1,7 @@
 """Runs a function once and records what it computed, what it read from outside, and which branches it took."""
 
 from wengert.compiler.trace.arguments import Arguments, Reader, Signature, StaticSpec, are_wide, flatten_argument
+from wengert.compiler.trace.derived import Derived, NotDifferentiable, derived_from
 from wengert.compiler.trace.purity import DRAWS, PurityCheck
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.readers import readers_of
@@ -11,7 +12,8 @@ from wengert.compiler.trace.specialization import Specialization, lines_apart
 from wengert.compiler.trace.structure import Aux, kind_of, take_apart
 from wengert.compiler.trace.tracers import number_of
 
-__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "PurityCheck", "Reader", "Recorder", "Signature", "StaticSpec"]
-__all__ += ["Specialization", "Unrecordable", "are_wide", "flatten_argument", "is_watched", "kind_of", "lines_apart"]
-__all__ += ["number_of", "numbers_in", "primal_of", "pulled_back", "random_state", "readers_of", "record"]
-__all__ += ["grads_of", "recorder_of_thread", "rows_of", "take_apart"]
+__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "NotDifferentiable", "PurityCheck", "Reader"]
+__all__ += ["Recorder", "Signature", "Specialization", "StaticSpec", "Unrecordable", "are_wide", "derived_from"]
+__all__ += ["flatten_argument", "grads_of", "is_watched", "kind_of", "lines_apart", "number_of", "numbers_in"]
+__all__ += ["primal_of", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread", "rows_of"]
+__all__ += ["take_apart"]

@@ -66,6 +66,7 @@ class Candidate:
         shape: the shape of the program's output; () for one number; None for an irregular result.
         kind: the class of the result; Value also for subclasses, and for a structure that holds some.
         dtype: the dtype of the array that `map` returns.
+        result: the numbers of the result; None if it is not known.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Candidate:
         self.result: Any = None if numbers is None else numbers.astype(float)
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
         self.guards: Guards = Guards(run.guards_in_words(), run.sides)
+        self.differentiation: Any = None  # of the program, if a derivative is compiled: see `derived`
         self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
         self._picks: list[Pick] = picks
         self._run: _Trace | None = run
@@ -118,6 +120,9 @@ class Candidate:
             self.extents: dict[str, int] = run.extents
             self.wraps: set[str] = {name for name in run.extents if run.wraps(name)}
             self.value_inputs: tuple[str, ...] = tuple(run.value_inputs)
+            if self.differentiation is not None:
+                self.differentiation.apply(self)
+                verify(self.lifted.program)
             self.forward: int = self.lifted.program.size
             self._run, self._before = None, []  # frees the graph
         return self.lifted

@@ -23,6 +23,7 @@ GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a func
 FIXED = (str, bytes, type(None))  # constants that a result may hold
 WIDE = [np.dtype(kind) for kind in (float, np.int64, bool, object)]
 GOLDEN = 0.6180339887498949  # the fractional parts of its multiples are evenly distributed
+MANY = 4  # numbers in arrays for each one that is not
 DEEPEST = 100  # nested lists in a result
 DEEP = 40  # nested brackets in an expression: Python's parser takes 200
 
@@ -208,6 +209,11 @@ class Structure:
                 if x is not y:
                     raise Unrecordable("its result is another Value while tracing")
         _check_keys(self.tree)
+        in_arrays = sum(
+            [len(x.reshape(-1)) for x in plain.containers if isinstance(x, np.ndarray) and x.dtype != object]
+        )
+        others = len(plain.leaves) - in_arrays
+        self._in_arrays: bool = in_arrays > MANY * others and not any(issubclass(kind, Value) for kind in self.kinds)
         self.computed: Any = np.array([self._is_computed(n) for n in range(len(self.kinds))], np.uint8)
         self.build, self.needs_leaves, self.needs_numbers = _Writer(self).written()
 
@@ -221,6 +227,8 @@ class Structure:
             return "", self._held[number]
         if number in self._passed:
             return f"v[{self._passed[number]}]", Value
+        if self._in_arrays:  # a list of all numbers would take longer than the rest
+            return f"o.item({number})", self.kinds[number]
         return f"r[{self._first[number]}]", self.kinds[number]
 
     def cotangents(self, number: int) -> list[float]:

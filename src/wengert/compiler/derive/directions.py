@@ -1,0 +1,158 @@
+"""A Program for several directions at once: arrays that depend on the direction get an axis for it, the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.ir import (
+    BATCH,
+    Access,
+    Array,
+    Compute,
+    Expr,
+    Index,
+    Loop,
+    LoopOutput,
+    Program,
+    Slice,
+    Step,
+    rewrite,
+)
+
+__all__ = ["dependents", "in_directions"]
+
+
+def in_directions(program: Program, seeds: dict[int, Any]) -> None:
+    """Change a program so that it computes what depends on some arrays for several directions at once.
+
+    Args:
+        program: the program.
+        seeds: by the id of each array that has other numbers in each direction these numbers, as an array of the
+            array's cells with a last axis for the directions. The arrays become constants.
+    """
+    spread = _Spread(next(iter(seeds.values())).shape[-1], dependents(program.steps, seeds))
+    for array in program.arrays:
+        if id(array) in seeds:
+            array.role, array.value = "const", np.ascontiguousarray(seeds[id(array)], float)
+    made = {id(array): array for step in program.each_step() for array in (step.out, *step.reads)}
+    made.update({id(array): array for array in program.arrays})
+    made.update({id(array): array for step in program.steps for array in step.makes})
+    for array in made.values():
+        if id(array) in spread.wide:
+            spread.widen(array)
+    program.steps = [each for step in program.steps for each in spread.step(step)]
+    program.arrays += spread.added
+
+
+def dependents(steps: Iterable[Step], arrays: Iterable[int]) -> set[int]:
+    """Return the ids of the arrays that depend on some, among them these; and those of a loop's parts and outputs, if
+    its initial rows do.
+    """
+    found = set(arrays)
+    for step in steps:
+        if not isinstance(step, Loop):
+            if any(id(array) in found for array in step.reads):
+                found.add(id(step.out))
+            continue
+        known = -1
+        while known < len(found):  # to a fixed point: iterations read earlier ones
+            known = len(found)
+            found.update([id(piece) for piece in step.slices if piece.slice and id(piece.slice.array) in found])
+            found.update([id(each.out) for each in step.steps if any(id(array) in found for array in each.reads)])
+            for output in step.outputs:
+                if not found.isdisjoint([id(output.part), id(output.out), id(output.initial)]):
+                    found.update([id(output.part), id(output.out)])
+    return found
+
+
+class _Spread:
+    """Gives arrays and steps an axis for the directions."""
+
+    def __init__(self, count: int, wide: set[int]) -> None:
+        self.count = count
+        self.wide = wide  # the ids of the arrays that get it
+        self.added: list[Array] = []
+
+    def widen(self, array: Array) -> None:
+        array.shape = (*array.shape, self.count)
+        if array.mask is not None:
+            array.mask = np.broadcast_to(array.mask[..., None], (*array.mask.shape, self.count))
+        if array.slice is not None:
+            array.slice = Slice(array.slice.array, array.slice.base * self.count, array.slice.step * self.count)
+        array.__post_init__()
+
+    def step(self, step: Step) -> list[Any]:
+        """Return a step with the axis, and before it those that repeat arrays for all directions."""
+        if isinstance(step, Loop):
+            return self.loop(step)
+        if id(step.out) not in self.wide:
+            return [step]
+        if isinstance(step, Compute):
+            self.compute(step)
+            return [step]
+        before: list[Any] = []
+        for n, (access, part) in enumerate(step.parts):
+            repeated = self.repeated(part, before)
+            axes = repeated.shape
+            step.parts[n] = self.access(access, axes[:-1], axes, len(axes) - 1), repeated
+        return [*before, step]
+
+    def repeated(self, array: Array, before: list[Any]) -> Array:
+        """Return an array with the axis; a step that copies one without it is added to `before`."""
+        if id(array) in self.wide:
+            return array
+        made = Array(f"{array.name}_each", (*array.shape, self.count), "value")
+        self.wide.add(id(made))
+        self.added.append(made)
+        before.append(Compute(made, made.shape, [Access(array, 0, (*array.strides, 0))], ("in", 0)))
+        return made
+
+    def loop(self, loop: Loop) -> list[Any]:
+        before: list[Any] = []
+        loop.steps = [each for step in loop.steps for each in self.step(step)]
+        for n, (part, out, initial) in enumerate(loop.outputs):
+            if id(out) in self.wide and initial is not None:
+                loop.outputs[n] = LoopOutput(part, out, self.repeated(initial, before))
+        return [*before, loop]
+
+    def compute(self, step: Compute) -> None:
+        at = len(step.out.shape) - 1  # it has been widened
+        plain = at - (step.axes[:1] == (BATCH,))
+        axes = (*step.axes[:at], self.count, *step.axes[at:])
+        step.operands = [self.access(access, step.axes, axes, at) for access in step.operands]
+        if step.mask is not None:
+            step.mask = self.over(step.mask, plain, axes)
+        step.expr = rewrite(step.expr, lambda leaf: self.leaf(leaf, plain, axes))
+        step.axes = axes
+
+    def leaf(self, leaf: Expr, plain: int, axes: tuple[int, ...]) -> Expr:
+        if leaf[0] != "mask":
+            return leaf
+        rank = len(axes) - (axes[:1] == (BATCH,)) - 1
+        return ("mask", self.over(leaf[1].reshape(leaf[1].shape + (1,) * (rank - leaf[1].ndim)), plain, axes))
+
+    def over(self, mask: Any, plain: int, axes: tuple[int, ...]) -> Any:
+        """Repeat an array over the axes without the batch for all directions."""
+        return np.broadcast_to(np.expand_dims(mask, plain), [n for n in axes if n != BATCH])
+
+    def access(self, access: Access, before: Sequence[int], axes: tuple[int, ...], at: int) -> Access:
+        """Return an access with the axis inserted at a place."""
+        is_wide = id(access.array) in self.wide
+        scale = self.count if is_wide else 1
+        pairs = zip(before, access.strides, strict=True)
+        strides = [stride * (1 if length == BATCH else scale) for length, stride in pairs]
+        strides.insert(at, int(is_wide))
+        table, index = access.table, access.index
+        if table is not None:
+            plain = at - (axes[:1] == (BATCH,))
+            table = np.expand_dims(table * scale, plain)
+            if is_wide:
+                table = table + np.arange(self.count).reshape(-1, *[1] * (table.ndim - plain - 1))
+            table = np.broadcast_to(table, [n for n in axes if n != BATCH])
+        if index is not None:
+            own = (*index.strides[:at], 0, *index.strides[at:])
+            index = Index(index.array, index.step * scale, index.base, own, index.extent)
+        return Access(access.array, access.base * scale, tuple(strides), table, index)

@@ -1,0 +1,257 @@
+"""Compiles derivatives: the function that is differentiated is recorded, and its program differentiated.
+
+So a derivative has the guards of its function and no others, and its first call runs the function, not the derivative.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert import derivatives
+from wengert.compiler.derive import gradient, jacobian, jvp, reordered
+from wengert.compiler.ir import BATCH, LEAVES, Compute, Expr, Loop, Program, fuse, unmask
+from wengert.compiler.lift import Unliftable
+from wengert.compiler.trace.arguments import Arguments, ArraySpec
+from wengert.compiler.trace.recording import Candidate, numbers_in
+from wengert.compiler.trace.structure import GOLDEN, Structure, take_apart
+from wengert.compiler.trace.tracers import number_of
+from wengert.derivatives import Derivation, Numbers, assembled, derivations_of, on_values, tree_leaves
+from wengert.engine import Value
+from wengert.ops import BUILT_IN, BY_NAME
+
+__all__ = ["Derived", "NotDifferentiable", "derived_from"]
+
+
+class NotDifferentiable(Unliftable):
+    """The program of a function cannot be differentiated so: the derivative itself is recorded."""
+
+
+ALONG = "hvp"  # takes a direction as its second argument
+
+
+def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
+    """Return how to compile a function if it is a derivative whose function can be recorded in its place."""
+    base, derivations = derivations_of(function)
+    kinds = [derivation.kind for derivation in derivations]
+    parameters = list(signature.parameters)
+    if not kinds or any(derivation.has_aux for derivation in derivations) or ALONG in kinds[:-1]:
+        return None
+    extra = parameters[1] if kinds[-1] == ALONG else ""
+    own = [name for name in parameters if name != extra]  # the arguments of the function
+    levels = []
+    for kind, _, argnums, *_ in derivations:
+        several = isinstance(argnums, (tuple, list))
+        numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else [argnums]
+        if not all(type(n) is int and 0 <= n < len(own) for n in numbers) or len({*numbers}) < len(numbers):
+            return None
+        levels.append((kind, [own[n] for n in numbers], several))
+    if "value_and_grad" in kinds[:-1]:
+        return None
+    return Derived(base, signature, derivations, levels, extra)
+
+
+class Derived:
+    """A derivative of a function, perhaps of a derivative of it.
+
+    Args:
+        base: the function that is recorded.
+        signature: of the derivative.
+        derivations: the derivatives, the first one first.
+        levels: for each its kind, names of the arguments, whether `argnums` is a tuple.
+        extra: the name of the argument that is a direction; empty if there is none.
+
+    Attributes:
+        function: calls the function with Values in place of the numbers to differentiate with respect to.
+        on_parameters: True once a recording has parameters, so that results are Values though the arguments are not.
+    """
+
+    def __init__(
+        self,
+        base: Any,
+        signature: inspect.Signature,
+        derivations: Sequence[Derivation],
+        levels: list[tuple[str, list[str], bool]],
+        extra: str,
+    ) -> None:
+        self.base = base
+        self.signature = signature
+        self.levels = levels
+        self.extra = extra
+        self.last: Derivation = derivations[-1]
+        self.on_parameters: bool = False
+        names = dict.fromkeys(name for _, names, _ in levels for name in names)
+        self.function: Any = on_values(base, signature, names, extra)
+
+    def sample(self, number: int) -> Any:
+        """Return a function of the same arguments that computes, without the program, what a result is compared with:
+        the derivative's product with a vector, another one for each number.
+        """
+        if self.extra:  # it is a product
+            return self.last.derivative
+        return partial(derivatives.grad.product, self.last, partial(directions, number))
+
+    def matches(self, found: Any, sample: Any, agree: float) -> bool:
+        """Return True if a result agrees with a sample, up to rounding."""
+        got = np.array(list(map(number_of, Numbers(found).leaves)), float)
+        if self.extra:
+            want = np.array(list(map(number_of, Numbers(sample).leaves)), float)
+            return got.shape == want.shape and bool((np.abs(got - want) <= agree * np.abs(want)).all())
+        if self.last.kind == "value_and_grad":
+            first, got = got[0], got[1:]
+            if not abs(first - number_of(sample.values[0])) <= agree * abs(first):
+                return False
+        else:
+            order = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, range(len(got)))).leaves
+            got[np.array(order, np.int64)] = got.copy()
+        matrix, vector = got.reshape(len(sample.tangents), -1), np.array(sample.vector)
+        want = np.array(list(map(number_of, sample.tangents)), float)
+        scale = np.abs(want) + np.abs(matrix) @ vector
+        return bool((np.abs(matrix @ vector - want) <= agree * scale).all())
+
+    def of(self, arguments: Arguments, number: int, result: Any) -> Differentiation:
+        """Return how to differentiate the program of a run on an example, which had this result.
+
+        Raises:
+            NotDifferentiable: the arguments to differentiate with respect to are not all inputs of the program.
+        """
+
+        def held(*args: Any, **named: Any) -> Any:
+            return self.signature.bind(*args, **named).arguments
+
+        given = arguments.prepared(held, number)()
+        names = iter(arguments.signature.names)
+        arrays: dict[str, list[str]] = {}  # by argument
+        sizes: dict[str, int] = {}
+        for name, shape in arguments.signature.shapes.items():
+            leaves = [leaf for _, leaf in tree_leaves(shape) if isinstance(leaf, ArraySpec)]
+            arrays[name] = [next(names) for _ in leaves]
+            sizes[name] = sum([int(np.prod(leaf.shape)) for leaf in leaves])
+        made = []
+        for kind, arguments_of, several in self.levels:
+            if any(name not in given for name in arguments_of):
+                raise NotDifferentiable("an argument to differentiate with respect to has its default")
+            chosen = tuple([given[name] for name in arguments_of]) if several else given[arguments_of[0]]
+            inputs = Numbers(chosen)
+            if len(inputs.leaves) != sum([sizes[name] for name in arguments_of]):
+                raise NotDifferentiable("an argument to differentiate with respect to holds more than numbers")
+            made.append((kind, inputs, [array for name in arguments_of for array in arrays[name]]))
+        return Differentiation(self, made, Numbers(result), arrays.get(self.extra, []))
+
+
+class Differentiation:
+    """How to differentiate the program of a recording.
+
+    Args:
+        derived: the derivative.
+        levels: for each derivative its kind, the numbers to differentiate with respect to, and the program's inputs.
+        outputs: the function's result.
+        along: the inputs that give a direction.
+    """
+
+    def __init__(
+        self, derived: Derived, levels: list[tuple[str, Numbers, list[str]]], outputs: Numbers, along: list[str]
+    ) -> None:
+        self.derived = derived
+        self.levels = levels
+        self.outputs = outputs
+        self.along = along
+
+    def apply(self, candidate: Candidate) -> None:
+        """Differentiate the program of a recording that was just lifted.
+
+        Raises:
+            NotDifferentiable: an input is one of indices, or the result has another structure.
+        """
+        program = candidate.lifted.program
+        known = {array.name: array for array in program.of_role("input")}
+        are_values = bool(candidate.value_inputs) or len(candidate.own) > 0
+        self.derived.on_parameters |= are_values and not candidate.value_inputs
+        orders = len(self.levels) + bool(self.along) + are_values
+        if orders > 1 and any(isinstance(step, Compute) and _has_own_rule(step.expr) for step in program.each_step()):
+            raise NotDifferentiable("the rules of its own operations are recorded for first derivatives")
+        outputs, result = self.outputs, None
+        batched = any(array.batched for array in program.of_role("input"))
+        for number, (kind, inputs, names) in enumerate(self.levels):
+            is_last = number == len(self.levels) - 1
+            if any(name not in known for name in (*names, *self.along)):
+                raise NotDifferentiable("an integer to differentiate with respect to chooses an item of a list")
+            if kind != "jacobian" and not outputs.is_number():
+                raise NotDifferentiable("a gradient needs a function that returns one number")
+            if kind == "jacobian":
+                jacobian(program, names)
+            else:
+                gradient(program, names, with_value=kind == "value_and_grad")
+            if kind == ALONG:
+                shapes = [[known[name].shape for name in group] for group in (names, self.along)]
+                if shapes[0] != shapes[1]:
+                    raise NotDifferentiable("the direction has another structure than the argument")
+                jvp(program, names, self.along)
+            count = program.outputs["out"].size
+            numbers: Any = [float(n) for n in range(count)]
+            if is_last and are_values:
+                numbers = list(map(Value, numbers))
+            result = assembled(kind, outputs, inputs, numbers)
+            outputs = Numbers(result)
+            if is_last:
+                break
+            order = [int(x) for x in outputs.leaves]
+            reordered(program, order, (count,) if count > 1 else ())
+        self.finish(candidate, result, batched, are_values)
+
+    def finish(self, candidate: Candidate, result: Any, batched: bool, are_values: bool) -> None:
+        """Bring the output into the structure of the result."""
+        program = candidate.lifted.program
+        parts = take_apart(result)
+        leaves = [result] if parts is None else parts.leaves
+        order = [int(x.data if isinstance(x, Value) else x) for x in leaves]
+        candidate.structure = None
+        candidate.shape = ()
+        if batched:
+            try:
+                candidate.shape = np.array(numbers_in(result), float).shape
+            except ValueError:
+                raise NotDifferentiable("map gives an array: the results differ in shape, or are irregular") from None
+        elif parts is not None:
+            candidate.structure = Structure(parts, parts, {}, (), 0, ())
+            candidate.shape = (len(leaves),)
+        shape = tuple([n for n in candidate.shape if n > 1])
+        reordered(program, order, shape)
+        candidate.kind = Value if are_values else float
+        candidate.dtype = np.dtype(float)
+        candidate.result = None
+        program.is_derivative = True
+        fuse(program)
+        unmask(program)
+        candidate.nodes = max(candidate.nodes, operations(program))
+
+
+def _has_own_rule(expr: Expr) -> bool:
+    """Return True if an operation of the user's own is in an expression."""
+    name, *operands = expr
+    if name in LEAVES:
+        return False
+    own = name == "by rule" or (name in BY_NAME and BY_NAME[name].code >= BUILT_IN)
+    return own or any(map(_has_own_rule, operands))
+
+
+def directions(number: int, count: int) -> list[float]:
+    """Return a direction of so many numbers between 0.5 and 1.5, another one for each number."""
+    return [0.5 + (number + n) * GOLDEN % 1.0 for n in range(1, count + 1)]
+
+
+def operations(program: Program) -> int:
+    """Count the operations of a program for one example."""
+    total = 0
+    for step in program.steps:
+        inner = step.steps if isinstance(step, Loop) else [step]
+        times = step.count if isinstance(step, Loop) else 1
+        for each in inner:
+            axes = each.axes if isinstance(each, Compute) else each.out.shape
+            total += times * prod([n for n in axes if n != BATCH])
+    return total

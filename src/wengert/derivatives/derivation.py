@@ -1,0 +1,121 @@
+"""What a derivative is of: the function, the kind of derivative, and the arguments to differentiate with respect to.
+
+`grad`, `jacobian` and the like note it on the functions that they return, so that `compile` can record the function
+itself and differentiate the program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from wengert.derivatives.pytree import Numbers, array_of
+from wengert.engine import Value
+from wengert.node import settle
+
+if TYPE_CHECKING:
+    import inspect
+
+__all__ = ["Derivation", "assembled", "derivation_of", "derivations_of", "entries", "note", "on_values", "signature_of"]
+
+Function = Callable[..., Any]
+
+
+class Derivation(NamedTuple):
+    """What a derivative is of, and its kind: grad, value_and_grad, jacobian or hvp."""
+
+    kind: str
+    function: Function
+    argnums: int | Sequence[int]
+    has_aux: bool = False
+    derivative: Any = None  # the derivative itself, a function
+
+
+def note(derivative: Function, derivation: Derivation) -> Function:
+    """Note on a derivative what it is of, and return it; that of a compiled function is compiled, too."""
+    derivative.__derivation__ = derivation._replace(derivative=derivative)  # type: ignore[attr-defined]
+    function: Any = derivation.function
+    if not _is_compiled(function):
+        return derivative
+    compiled: Function = function.derivative(
+        (derivation.kind, repr(derivation.argnums), derivation.has_aux), derivative
+    )
+    return compiled
+
+
+def derivation_of(function: Any) -> Derivation | None:
+    """Return what a function is the derivative of; None if it is none."""
+    function = function.function if _is_compiled(function) else function
+    derivation: Derivation | None = getattr(function, "__dict__", {}).get("__derivation__")
+    if derivation is None or derivation.derivative is not function:  # `functools.wraps` copies it
+        return None
+    return derivation
+
+
+def derivations_of(function: Any) -> tuple[Any, list[Derivation]]:
+    """Return the function that is differentiated, and its derivatives, the first one first."""
+    found: list[Derivation] = []
+    while (derivation := derivation_of(function)) is not None:
+        found.append(derivation)
+        function = derivation.function
+    return (function.function if _is_compiled(function) else function), found[::-1]
+
+
+def signature_of(function: Function) -> inspect.Signature:
+    """Return the signature of a function; that of a product with a vector has the vector after the first argument."""
+    import inspect
+
+    derivation = derivation_of(function)
+    if derivation is None or derivation.kind != "hvp":
+        return inspect.signature(function)
+    signature = signature_of(derivation.function)
+    first, *others = signature.parameters.values()
+    name = "v"
+    while name in signature.parameters:
+        name += "_"
+    return signature.replace(parameters=[first, first.replace(name=name, default=first.empty), *others])
+
+
+def _is_compiled(function: Any) -> bool:
+    return hasattr(type(function), "derivative")
+
+
+def on_values(function: Function, signature: inspect.Signature, names: Collection[str], extra: str = "") -> Function:
+    """Return a function that calls another one with Values in place of the numbers in some arguments, and without the
+    argument `extra`.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **named: Any) -> Any:
+        given = signature.bind(*args, **named).arguments
+        for name in names:
+            if name in given:
+                numbers = Numbers(given[name], name)
+                values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
+                given[name] = numbers.unflatten(values)
+        kinds = {name: signature.parameters[name].kind for name in given if name != extra}
+        by_name = [name for name, kind in kinds.items() if kind is kind.KEYWORD_ONLY]
+        return function(*[given[name] for name in kinds if name not in by_name], **{n: given[n] for n in by_name})
+
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__dict__.pop("__derivation__", None)
+    return run
+
+
+def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[Any]) -> Any:
+    """Return a derivative in its structure, from its numbers: those of a Jacobian row by row."""
+    if kind == "value_and_grad":
+        return numbers[0], inputs.unflatten(numbers[1:])
+    if kind != "jacobian":
+        return inputs.unflatten(numbers)
+    width = len(inputs.leaves)
+    rows = [numbers[at : at + width] for at in range(0, len(numbers), width)] if width else [[] for _ in outputs.leaves]
+    return outputs.map(lambda out, rows_shape: inputs.map(lambda by, shape: entries(rows[out], by, rows_shape, shape)))
+
+
+def entries(rows: Sequence[Sequence[Any]], by: slice, *shapes: tuple[int, ...] | None) -> Any:
+    """Return the derivatives of one number or array with respect to another."""
+    if shapes == (None, None):
+        return rows[0][by.start]
+    return array_of([x for row in rows for x in row[by]], tuple([n for shape in shapes if shape for n in shape]))
