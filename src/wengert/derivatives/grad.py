@@ -123,7 +123,7 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
 
     @_like(function, "Jacobian", Derivation("jacobian", function, argnums, has_aux))
     def jacobian_of(*args: Any, **named: Any) -> Any:
-        call = _Call(function, argnums, args, named, has_aux)
+        call = _Call(function, argnums, args, named, has_aux, forward=True)
         made = assembled("jacobian", call.outputs, call.inputs, [x for row in call.run.jacobian() for x in row])
         return (made, call.aux) if has_aux else made
 
