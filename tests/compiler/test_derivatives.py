@@ -1,0 +1,346 @@
+"""Compiled derivatives, which are taken of the lifted program: beside the same derivatives uncompiled."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import random
+import warnings
+from typing import Any, NamedTuple
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+import wengert  # noqa: E402
+from tests.random_programs import random_program  # noqa: E402
+from wengert import Value, exp, grad, hessian, hvp, jacobian, log, nn, tanh, value_and_grad  # noqa: E402
+from wengert.derivatives import Numbers  # noqa: E402
+from wengert.ops import BUILT_IN, TABLE, Op  # noqa: E402
+
+lifting_fuzz = pytest.importorskip("tools.qa.lifting_fuzz")  # needs NumPy
+
+ROWS = [row for row in TABLE[:BUILT_IN] if row.value is not None]
+EDGES = (0.0, 1.0, -1.0, 0.5, 2.0)
+ORDERS: dict[int, Any] = {1: grad, 2: hessian, 3: lambda f: jacobian(hessian(f))}
+
+
+def numbers(x: Any) -> list[float]:
+    return [float(v.data if isinstance(v, Value) else v) for v in Numbers(x).leaves]
+
+
+def are_close(got: Any, want: Any, room: float = 1e-9) -> bool:
+    """Equal up to rounding, on the scale of the largest number; nan and infinities in the same places."""
+    got, want = np.array(numbers(got), float), np.array(numbers(want), float)
+    finite = np.isfinite(want)
+    scale = np.abs(want[finite]).max(initial=1e-300)
+    same = np.array_equal(got[~finite], want[~finite], equal_nan=True)
+    return bool(same and got.shape == want.shape and (np.abs(got[finite] - want[finite]) <= room * scale).all())
+
+
+def specializations(compiled: Any) -> int:
+    entries = list(compiled._runtime.entries.values())
+    assert not any(entry.fallback_reason for entry in entries), compiled.report()
+    return sum(len(entry.specializations) for entry in entries)
+
+
+def same(derivative: Any, points: Any, room: float = 1e-9, several: bool = False) -> Any:
+    """Compile a derivative, and compare each of some calls with it; returns the compiled one."""
+    compiled = wengert.compile(derivative)
+    for point in points:
+        want = derivative(*point)
+        for _ in range(2):
+            got = compiled(*point)
+            assert type(got) is type(want)
+            assert are_close(got, want, room), (point, got, want)
+    assert several or specializations(compiled) == 1
+    assert compiled._runtime.derived is not None, "it was not taken of the program"
+    return compiled
+
+
+def rosenbrock(x: Any) -> Any:
+    return sum(100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2 for a, b in itertools.pairwise(x))
+
+
+# -- right ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.sampled(60)
+def test_every_row_of_the_table(row: Op, order: int) -> None:
+    draw = random.Random(row.name)
+    points = [[draw.uniform(*ends) for ends in row.domain] for _ in range(3)]
+    points += [[edge] * len(row.domain) for edge in EDGES]
+
+    def function(x: Any) -> Any:
+        return row(*x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no recording is dropped
+        same(ORDERS[order](function), [(point,) for point in points], several=True)
+
+
+def test_a_function_that_is_smooth_where_its_rule_is_not() -> None:
+    assert wengert.compile(grad(grad(lambda x: wengert.silu(x))))(0.0) == 0.5
+    tiny = wengert.compile(grad(grad(lambda x: wengert.asin(x))))
+    assert [tiny(1e-20) for _ in range(3)] == [1e-20] * 3, "what (1 + x) - (1 - x) leaves of it is 0"
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.sampled(13)
+def test_random_programs(seed: int) -> None:
+    program, draw = random_program(seed), random.Random(seed)
+    space: dict[str, Any] = {"wengert": wengert}
+    exec(str(program), space)
+    exec(f"def f(x): return program({', '.join(f'x[{n}]' for n in range(len(program.point)))})", space)
+    points = [[x * (1.0 + draw.uniform(-0.01, 0.01) * turn) for x in program.point] for turn in range(2)]
+    for derivative in (make(space["f"]) for make in ORDERS.values()):
+        same(derivative, [(point,) for point in points], room=1e-7)
+    direction = [draw.choice([0.0, 1.0, draw.uniform(-1.0, 1.0)]) for _ in program.point]
+    same(hvp(space["f"]), [(point, direction) for point in points], room=1e-7)
+
+
+def weighted(x: Any) -> Any:
+    return sum((n * v for n, v in enumerate(Numbers(x).leaves, 1)), Value(0.0))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled(4)
+def test_programs_of_layers_with_parameters(seed: int) -> None:
+    """The derivatives are Values, which reach the parameters; `map` gives their numbers for a batch."""
+    made = lifting_fuzz.program(seed, 6)
+    (batch,) = lifting_fuzz.columns_of(made, random.Random(seed))
+    for derivative in (grad(made.function), jacobian(lambda x: [made.function(x), tanh(x[0])]), hessian(made.function)):
+        compiled = wengert.compile(derivative)
+        for x in batch:
+            got, want = compiled(x), derivative(x)
+            assert are_close(got, want)
+            slopes = [
+                lifting_fuzz.gradients(
+                    sum((n * v for n, v in enumerate(Numbers(each).leaves, 1)), Value(0.0)), made.parameters
+                )
+                for each in (got, want)
+            ]
+            assert lifting_fuzz.difference(*slopes) < 1e-9
+        assert are_close(np.ravel(compiled.map(batch)).tolist(), [v for x in batch for v in numbers(derivative(x))])
+        assert specializations(compiled) >= 2
+
+
+def lorenz(p: Any) -> list[Any]:
+    x, y, z = 1.0, 1.0, 1.0
+    for _ in range(30):
+        dx, dy, dz = p[0] * (y - x), x * (p[1] - z) - y, x * y - p[2] * z
+        x, y, z = x + 0.01 * dx, y + 0.01 * dy, z + 0.01 * dz
+    return [x, y, z, x * y]
+
+
+def garch(theta: Any) -> Any:
+    variance: Any = 0.01
+    total: Any = 0.0
+    for n in range(30):
+        shock = 0.1 * math.sin(1.7 * n)
+        variance = theta[0] + theta[1] * shock * shock + theta[2] * variance
+        total = total + log(variance) + shock * shock / variance
+    return total
+
+
+def test_loops_stay_loops() -> None:
+    for derivative in (jacobian(lorenz), hessian(lambda p: lorenz(p)[0]), jacobian(hessian(lambda p: lorenz(p)[3]))):
+        compiled = same(derivative, [([10.0, 28.0, 8 / 3],), ([9.0, 27.0, 2.5],)])
+        program = compiled._runtime.latest().kernel.program
+        assert any(hasattr(step, "count") for step in program.steps)
+    for make in (grad, hessian):
+        same(make(garch), [([0.01, 0.1, 0.8],), ([0.02, 0.15, 0.7],)])
+
+
+def test_long_sums_and_matrices() -> None:
+    matrix = np.random.default_rng(0).normal(size=(6, 4))
+
+    def residuals(x: Any) -> Any:
+        return [tanh(sum(a * b for a, b in zip(row, x, strict=True))) for row in matrix.tolist()]
+
+    x = [0.3, -0.2, 0.5, 0.1]
+    same(jacobian(residuals), [(x,)])
+    same(jacobian(lambda x: residuals(x)[:3]), [(x,)])  # fewer outputs than inputs: reverse mode
+    same(hessian(lambda x: sum(r * r for r in residuals(x))), [(x,)])
+    same(jacobian(lambda x: [wengert.maximum(*x[:2]), max(x), min(x), wengert.logsumexp(x), 7.0]), [(x,), (x[::-1],)],
+         several=True)  # fmt: skip
+
+
+# -- structures -------------------------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+def test_structures_of_arguments_and_results() -> None:
+    def f(a: float, b: dict[str, Any]) -> Any:
+        return {"p": a * b["x"], "q": np.array([a, b["x"] ** 2]), "r": Pair(b["y"][0] * a, 2.0)}
+
+    b = {"x": 3.0, "y": np.array([1.5, 2.5])}
+    for argnums in (0, 1, (0, 1), (1, 0)):
+        compiled = same(jacobian(f, argnums=argnums), [(2.0, b)])
+        assert repr(compiled(2.0, b)) == repr(jacobian(f, argnums=argnums)(2.0, b))
+
+    def g(x: Any, y: float) -> Any:
+        return x[0] * y**2 * x[1]
+
+    assert same(grad(g, argnums=(0, 1)), [(Pair(2.0, 3.0), 4.0)])(Pair(2.0, 3.0), 4.0) == (Pair(48.0, 32.0), 48.0)
+    assert wengert.compile(value_and_grad(g))([2.0, 3.0], y=4.0) == (96.0, [48.0, 32.0])
+    x = np.array([0.3, 2.0, 4.0])
+    value, slopes = same(value_and_grad(rosenbrock), [(x,)])(x)
+    assert type(value) is float
+    assert slopes.dtype == float
+    assert same(hessian(rosenbrock), [(x,)])(x).shape == (3, 3)
+
+
+def test_of_values_and_of_floats() -> None:
+    x = [Value(0.3), Value(2.0)]
+    compiled = wengert.compile(grad(rosenbrock))
+    for _ in range(3):
+        got, want = compiled(x), grad(rosenbrock)(x)
+        assert are_close(got, want)
+        found = []
+        for slopes in (got, want):
+            for v in x:
+                v.grad = 0.0
+            (slopes[0] * 2.0 + slopes[1]).backward()
+            found.append([v.grad for v in x])
+        assert found[0] == pytest.approx(found[1], rel=1e-12)
+    assert compiled([0.3, 2.0]) == grad(rosenbrock)([0.3, 2.0])
+
+
+def test_of_a_model_with_and_without_gradients() -> None:
+    model = nn.MLP(2, [3, 1], activation="tanh", rng=random.Random(1))
+    compiled = wengert.compile(grad(lambda x: model(x)))
+    with wengert.no_grad():
+        assert all(type(x) is float for x in compiled([0.5, -1.0])), "as uncompiled"
+    for _ in range(3):
+        assert all(isinstance(x, Value) for x in compiled([0.5, -1.0]))
+    assert are_close(compiled([0.5, -1.0]), grad(model)([0.5, -1.0]))
+
+
+def test_derivatives_of_compiled_functions_are_compiled() -> None:
+    f = wengert.compile(rosenbrock)
+    x, v = [0.3, 2.0, 4.0], [1.0, 0.0, -2.0]
+    for derivative, plain in ((grad(f), grad), (hessian(f), hessian), (grad(grad(lambda y: f([y, y, y]))), None)):
+        if plain is None:
+            assert derivative(0.5) == pytest.approx(grad(grad(lambda y: rosenbrock([y, y, y])))(0.5))
+            continue
+        assert isinstance(derivative, wengert.compiler.Compiled)
+        for _ in range(3):
+            assert are_close(derivative(x), plain(rosenbrock)(x))
+        assert specializations(derivative) == 1
+    assert grad(f) is grad(f), "so that a call does not record anew"
+    assert are_close(hvp(f)(x, v), hvp(rosenbrock)(x, v))
+
+
+def test_a_batch() -> None:
+    xs = np.random.default_rng(1).normal(size=(20, 3))
+    for derivative in (grad(rosenbrock), hessian(rosenbrock), jacobian(lambda x: [x[0] * x[1], x[2] ** 3])):
+        compiled = wengert.compile(derivative)
+        for _ in range(2):
+            assert compiled.map(xs) == pytest.approx(np.array([derivative(x) for x in xs.tolist()]), rel=1e-10)
+        assert specializations(compiled) == 1
+
+
+# -- what runs --------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_call_records_and_returns_what_the_program_gives() -> None:
+    compiled = wengert.compile(hessian(lambda x: x[0] ** 2 * exp(x[1])))
+    compiled([0.3, 2.0])
+    entry = compiled._runtime.last
+    assert (entry.calls, len(entry.specializations), entry.checks) == (1, 1, 1)
+
+
+def test_a_wrong_program_is_found_by_a_product_with_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wengert.compiler.trace import derived
+
+    def wrong(program: Any, names: Any) -> None:
+        taken(program, names)
+        step = program.steps[-1]
+        step.expr = ("mul", ("const", 1.0 + 1e-6), step.expr)
+
+    taken = derived.jacobian
+    monkeypatch.setattr(derived, "jacobian", wrong)
+    compiled = wengert.compile(jacobian(lambda x: [x[0] * x[1], x[1] ** 2]))
+    with pytest.warns(UserWarning, match="is dropped"):
+        assert compiled([2.0, 3.0]) == [[3.0, 2.0], [0.0, 6.0]], "the function's own derivative"
+
+
+def test_zeros_in_a_direction_are_no_other_program() -> None:
+    compiled = wengert.compile(hvp(rosenbrock))
+    x = [0.3, 2.0, 4.0, 1.0]
+    columns = [compiled(x, [float(n == k) for n in range(4)]) for k in range(4)]
+    assert are_close(columns, hessian(rosenbrock)(x))
+    assert specializations(compiled) == 1
+
+
+def test_branches_are_those_of_the_function() -> None:
+    def f(x: Any) -> Any:
+        return x[0] ** 2 * x[1] if x[0] > x[1] else tanh(x[0] * x[1])
+
+    compiled = same(hessian(f), [([2.0, 1.0],), ([1.0, 2.0],), ([0.5, 3.0],)], several=True)
+    assert specializations(compiled) == 2
+    assert len(compiled._runtime.latest().guards.guards) == 1
+
+
+def test_expressions_do_not_explode() -> None:
+    def layer(x: Any) -> Any:
+        return tanh(1.1 * (x + exp(-x)))
+
+    def nested(x: Any) -> Any:
+        return layer(layer(layer(x)))
+
+    sizes = []
+    function: Any = nested
+    for _ in range(4):
+        compiled = wengert.compile(function)
+        [compiled(0.3) for _ in range(3)]
+        sizes.append(compiled._runtime.latest().kernel.program.size)
+        function = grad(function)
+    assert sizes[3] <= 40 * sizes[0]
+
+
+def test_attributes_that_are_copied_make_no_derivative() -> None:
+    slope = grad(lambda x: x**3)
+
+    @functools.wraps(slope)
+    def doubled(x: Any) -> Any:
+        return 2.0 * slope(x)
+
+    compiled = wengert.compile(doubled)
+    assert [compiled(2.0) for _ in range(3)] == [24.0] * 3
+
+
+def test_what_cannot_be_taken_of_the_program_is_recorded_itself() -> None:
+    cube = wengert.op("cube_of_ones_own", value=lambda x: x**3, partials=lambda out, x: 3 * x**2)
+
+    def chosen(x: Any, table: Any, index: int) -> Any:
+        return x * table[index] ** 2
+
+    for derivative, point in (
+        (grad(grad(lambda x: cube(x) * x)), (0.7,)),
+        (grad(lambda x, scale=2.0: x**2 * scale, argnums=0), (3.0,)),
+        (grad(chosen), (2.0, [1.0, 2.0, 3.0], 1)),
+        (grad(lambda x: (x**2, x), has_aux=True), (3.0,)),
+        (jacobian(lambda x, n: [x[0] * n, x[1] ** 2], argnums=-2), ([2.0, 3.0], 2)),
+    ):
+        compiled = wengert.compile(derivative)
+        for _ in range(4):
+            assert are_close(compiled(*point), derivative(*point))
+        assert specializations(compiled) == 1
+
+
+def test_errors_are_those_of_the_derivative() -> None:
+    with pytest.raises(wengert.errors.ArgumentError, match=r"wengert\.jacobian differentiates several results"):
+        wengert.compile(grad(lambda x: [x[0], x[1]]))([1.0, 2.0])
+    with pytest.raises(wengert.errors.OperandError, match="is str 'two'"):
+        wengert.compile(grad(lambda x: x["a"] ** 2))({"a": 2.0, "b": "two"})
+    with pytest.raises(wengert.errors.LengthError):
+        wengert.compile(hvp(rosenbrock))([1.0, 2.0], [1.0])
