@@ -161,7 +161,8 @@ class Elsewhere:
     """
 
     def __init__(self, name: str, hint: str) -> None:
-        self.name, self.hint = name, hint
+        self.name: str = name
+        self.hint: str = hint
 
     def __get__(self, instance: object, owner: type) -> Any:
         message = f"{owner.__name__!r} object has no attribute {self.name!r}: {self.hint}"

@@ -48,7 +48,7 @@ class Reverse(Sweep):
         arrays = self.forward.arrays
         params = [] if self.each else [a for a in arrays if a.role == "param" and a.name not in self.fixed]
         sources = params + [a for a in arrays if a.role != "param" and a.name in self.wanted]
-        self.needed = {id(a) for a in sources}
+        self.needed: set[int] = {id(a) for a in sources}
         for step in self.forward.steps:
             if isinstance(step, Loop):
                 self.add_needed_of(step)
