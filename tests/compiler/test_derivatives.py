@@ -258,6 +258,37 @@ def test_the_first_call_records_and_returns_what_the_program_gives() -> None:
     assert (entry.calls, len(entry.specializations), entry.checks) == (1, 1, 1)
 
 
+def test_a_long_function_does_not_wait() -> None:
+    x = [0.001 * n for n in range(1_500)]
+    compiled = wengert.compile(grad(rosenbrock))
+    assert are_close(compiled(x), grad(rosenbrock)(x))
+    assert (compiled._runtime.last.calls, specializations(compiled)) == (1, 1)
+
+
+def test_an_argument_that_the_function_also_reads_from_outside() -> None:
+    x = Value(3.0)
+    compiled = wengert.compile(grad(lambda y: x * y))
+    assert [compiled(point).data for point in (x, x, x, 2.0, 2.0, x)] == [3.0] * 6
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("make", [grad, value_and_grad, hessian, hvp, lambda f: jacobian(lambda x: [f(x), x[0]])])
+def test_effects_are_those_of_the_derivative(make: Any) -> None:
+    seen: list[float] = []
+
+    def noting(x: Any) -> Any:
+        seen.append(1.0)
+        return x[0] ** 2 * exp(x[1])
+
+    derivative = make(noting)
+    compiled = wengert.compile(derivative)
+    point = ([0.3, 2.0],) if make is not hvp else ([0.3, 2.0], [1.0, 0.0])
+    for count in range(1, 6):
+        assert are_close(compiled(*point), derivative(*point))
+        assert len(seen) == 2 * count, "once for each of the two"
+    assert "runs uncompiled" in compiled.report()
+
+
 def test_a_wrong_program_is_found_by_a_product_with_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
     from wengert.compiler.trace import derived
 

@@ -89,11 +89,16 @@ class Runtime:
         return f.__code__, f.__defaults__, tuple((f.__kwdefaults__ or {}).items())
 
     def define(self) -> None:
-        """Prepare to read arguments, and to record the function; of a derivative, the function that it is of."""
+        """Prepare to read arguments, and to record the function."""
         self.definition: Any = self.defined()
         self.arguments: Callable[..., Any] = Reader(self.compiled.signature, self.compiled.static).read
         self.derived: Derived | None = derived_from(self.function, self.compiled.signature)
-        self.recorded: Any = self.function if self.derived is None else self.derived.function
+
+    def recorded_for(self, arguments: Arguments) -> tuple[Any, Derived | None]:
+        """Return the function to record for calls with such arguments, and the derivative to take of its program."""
+        if self.derived is None or not self.derived.takes(arguments.signature):
+            return self.function, None
+        return self.derived.function, self.derived
 
     def define_anew(self) -> None:
         """Forget all recordings after the function was redefined."""
@@ -172,13 +177,14 @@ class Runtime:
                     self.uncount(entry, 1)
                     return eager()
                 if entry.is_current(ran):
-                    run = functools.partial(arguments.eager, self.recorded)
-                    result, watch = self.observe(entry, run, arguments)
-                    recorded = watch is not None and self.record(entry, arguments, 0, result, watch)
-                    if self.derived is None:
+                    recorded, derived = self.recorded_for(arguments)
+                    result, watch = self.observe(entry, functools.partial(arguments.eager, recorded), arguments)
+                    finished = None if derived is None else derived.finished(result)
+                    served = watch is not None and self.record(entry, arguments, 0, result, watch)
+                    if finished is None:
                         return result
-                    if not recorded:
-                        break
+                    if not served:
+                        return arguments.eager(finished)
         return eager()
 
     def batch(self, arguments: Arguments, count: int, how: str) -> Any:
@@ -237,8 +243,9 @@ class Runtime:
                 return False
             if not entry.is_current(ran):
                 return True
-            result, watch = self.observe(entry, arguments.prepared(self.recorded, row), arguments)
-            known[row] = result if self.derived is None else arguments.prepared(self.function, row)()
+            recorded, derived = self.recorded_for(arguments)
+            result, watch = self.observe(entry, arguments.prepared(recorded, row), arguments)
+            known[row] = result if derived is None else arguments.prepared(derived.finished(result), row)()
             return watch is not None and self.record(entry, arguments, row, result, watch)
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Call:
@@ -280,7 +287,7 @@ class Runtime:
         """
         watch = None
         if arguments is not None and sys.getprofile() is None:
-            watch = PurityCheck(self.recorded, arguments.reached_by(call))
+            watch = PurityCheck(self.recorded_for(arguments)[0], arguments.reached_by(call))
         try:
             if watch is not None:
                 with modes.watched():
@@ -373,9 +380,10 @@ class Runtime:
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
         try:
-            candidate = record(self.recorded, arguments, arguments.example(number), result, watch)
-            if self.derived is not None:
-                candidate.differentiation = self.derived.of(arguments, number, result)
+            recorded, derived = self.recorded_for(arguments)
+            candidate = record(recorded, arguments, arguments.example(number), result, watch)
+            if derived is not None:
+                candidate.differentiation = derived.of(arguments, number, result)
             entry.candidate = candidate
         except NotDifferentiable:
             self.record_itself(entry)
@@ -409,7 +417,7 @@ class Runtime:
 
     def record_itself(self, entry: CacheEntry) -> None:
         """Record the derivative itself from now on, operation by operation."""
-        self.derived, self.recorded, entry.candidate = None, self.function, None
+        self.derived = entry.candidate = None
 
     def add(self, entry: CacheEntry, candidate: Candidate, made: Specialization) -> None:
         """Add a specialization, if it matches the recorded result."""
@@ -432,7 +440,8 @@ class Runtime:
         by_rule = not (self.compiled.pinned or at_once)
         nodes, examples = candidate.nodes, entry.examples + self.expected
         others, backend = len(entry.specializations), self.compiled.backend
-        if by_rule and not policy.lifts(nodes, examples):
+        waits = by_rule and candidate.differentiation is None  # a derivative takes many times longer uncompiled
+        if waits and not policy.lifts(nodes, examples):
             entry.until = policy.EXAMPLES - self.expected
             return None
         candidate.lift()
@@ -658,7 +667,8 @@ class Runtime:
             with self.alone_to_record() as alone:
                 if not alone:
                     return
-                result, watch = self.observe(entry, functools.partial(arguments.eager, self.recorded), arguments)
+                recorded, _ = self.recorded_for(arguments)
+                result, watch = self.observe(entry, functools.partial(arguments.eager, recorded), arguments)
                 if watch is None:
                     return
                 self.record(entry, arguments, 0, result, watch)

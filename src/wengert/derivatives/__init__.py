@@ -3,7 +3,14 @@
 from importlib import import_module
 from types import ModuleType
 
-from wengert.derivatives.derivation import Derivation, assembled, derivations_of, on_values, signature_of
+from wengert.derivatives.derivation import (
+    Derivation,
+    assembled,
+    derivations_of,
+    last_begun,
+    on_values,
+    signature_of,
+)
 from wengert.derivatives.linearize import LinearMap
 from wengert.derivatives.pytree import (
     KeyPath,
@@ -17,7 +24,7 @@ from wengert.derivatives.pytree import (
 )
 
 __all__ = ["Derivation", "KeyPath", "LinearMap", "Numbers", "argument_names", "assembled", "derivations_of", "keys_of"]
-__all__ += ["on_values", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+__all__ += ["last_begun", "on_values", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:

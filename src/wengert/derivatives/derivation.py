@@ -7,6 +7,7 @@ itself and differentiate the program.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,8 @@ from wengert.node import settle
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["Derivation", "assembled", "derivation_of", "derivations_of", "entries", "note", "on_values", "signature_of"]
+__all__ = ["Begun", "Derivation", "assembled", "derivation_of", "derivations_of", "entries", "last_begun", "note"]
+__all__ += ["on_values", "signature_of"]
 
 Function = Callable[..., Any]
 
@@ -81,6 +83,35 @@ def _is_compiled(function: Any) -> bool:
     return hasattr(type(function), "derivative")
 
 
+class Begun(NamedTuple):
+    """What a run by `on_values` was given: the arguments by position, and the tick at which it began."""
+
+    args: list[Any]
+    began: int
+
+    def inputs(self, argnums: int | Sequence[int]) -> Numbers:
+        """Return the Values to differentiate with respect to."""
+        return Numbers(self.args[argnums] if isinstance(argnums, int) else tuple([self.args[n] for n in argnums]))
+
+
+class _Last(threading.local):
+    begun: Begun | None = None  # of the last run of this thread
+
+
+_last = _Last()
+
+
+def _remember(begun: Begun) -> None:
+    _last.begun = begun
+
+
+def last_begun() -> Begun:
+    """Return what the last run by `on_values` in this thread was given, once."""
+    begun, _last.begun = _last.begun, None
+    assert begun is not None
+    return begun
+
+
 def on_values(function: Function, signature: inspect.Signature, names: Collection[str], extra: str = "") -> Function:
     """Return a function that calls another one with Values in place of the numbers in some arguments, and without the
     argument `extra`.
@@ -89,6 +120,7 @@ def on_values(function: Function, signature: inspect.Signature, names: Collectio
     @functools.wraps(function)
     def run(*args: Any, **named: Any) -> Any:
         given = signature.bind(*args, **named).arguments
+        began = Value(0.0)._made
         for name in names:
             if name in given:
                 numbers = Numbers(given[name], name)
@@ -96,7 +128,9 @@ def on_values(function: Function, signature: inspect.Signature, names: Collectio
                 given[name] = numbers.unflatten(values)
         kinds = {name: signature.parameters[name].kind for name in given if name != extra}
         by_name = [name for name, kind in kinds.items() if kind is kind.KEYWORD_ONLY]
-        return function(*[given[name] for name in kinds if name not in by_name], **{n: given[n] for n in by_name})
+        by_position = [given[name] for name in kinds if name not in by_name]
+        _remember(Begun(by_position, began))
+        return function(*by_position, **{name: given[name] for name in by_name})
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__dict__.pop("__derivation__", None)

@@ -30,8 +30,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from wengert import modes
-from wengert.derivatives.derivation import Derivation, assembled, derivation_of, note
-from wengert.derivatives.linearize import LinearMap, linearize, linearize_gradient
+from wengert.derivatives.derivation import Begun, Derivation, assembled, derivation_of, note, signature_of
+from wengert.derivatives.linearize import LinearMap, linear_map, linearize, linearize_gradient
 from wengert.derivatives.pytree import Numbers, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
@@ -124,7 +124,7 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
     @_like(function, "Jacobian", Derivation("jacobian", function, argnums, has_aux))
     def jacobian_of(*args: Any, **named: Any) -> Any:
         call = _Call(function, argnums, args, named, has_aux, forward=True)
-        made = assembled("jacobian", call.outputs, call.inputs, [x for row in call.run.jacobian() for x in row])
+        made = _in_rows(call.run, call.outputs, call.inputs)
         return (made, call.aux) if has_aux else made
 
     return jacobian_of
@@ -295,11 +295,42 @@ class _Call:
 
     def check_number(self, function: Function) -> None:
         """Raise an ArgumentError if the function returned something else than one number."""
-        if not self.outputs.is_number():
-            raise ArgumentError(
-                f"a gradient needs a function that returns one number, and {_name(function)} returned "
-                f"{_described(self.result)}; wengert.jacobian differentiates several results"
-            )
+        _check_number(function, self.outputs, self.result)
+
+
+def _check_number(function: Function, outputs: Numbers, result: Any) -> None:
+    if not outputs.is_number():
+        raise ArgumentError(
+            f"a gradient needs a function that returns one number, and {_name(function)} returned "
+            f"{_described(result)}; wengert.jacobian differentiates several results"
+        )
+
+
+def finished(derivations: Sequence[Derivation], begun: Begun, result: Any, *args: Any, **named: Any) -> Any:
+    """Return a derivative from a run of its function by `on_values`; one beyond the second runs the function again.
+
+    Args:
+        derivations: the derivative, and what it is of.
+        begun: what the run was given.
+        result: what it returned.
+        *args: the arguments of the derivative.
+        **named: likewise.
+    """
+    first, last = derivations[0], derivations[-1]
+    order = len(derivations) + (last.kind == "hvp")
+    if order > 2 or (order == 2 and last.kind not in ("hvp", "jacobian")) or first.argnums != last.argnums:
+        return last.derivative(*args, **named)
+    inputs, outputs = begun.inputs(first.argnums), Numbers(result, f"the result of {_name(first.function)}")
+    if first.kind != "jacobian":
+        _check_number(first.function, outputs, result)
+    run = linear_map(inputs.leaves, outputs.leaves, begun.began)
+    if last.kind == "hvp":
+        _, v, *_ = signature_of(last.derivative).bind(*args, **named).arguments.values()
+        return inputs.unflatten(linearize_gradient(run).jvp(_moving(inputs.match(v, "v"))))
+    if last.kind == "jacobian":
+        return _in_rows(run, outputs, inputs) if order == 1 else _in_rows(linearize_gradient(run), inputs, inputs)
+    slopes = inputs.unflatten(run.vjp({0: 1.0}))
+    return slopes if last.kind == "grad" else (run.values()[0], slopes)
 
 
 def product(derivation: Derivation, along: Callable[[int], list[float]], *args: Any, **named: Any) -> Product:
@@ -314,6 +345,10 @@ def product(derivation: Derivation, along: Callable[[int], list[float]], *args: 
     call = _Call(derivation.function, derivation.argnums, args, named, forward=True)
     vector = along(len(call.inputs.leaves))
     return Product(call.outputs, call.inputs, vector, call.run.values(), call.run.jvp(dict(enumerate(vector))))
+
+
+def _in_rows(run: LinearMap, outputs: Numbers, inputs: Numbers) -> Any:
+    return assembled("jacobian", outputs, inputs, [x for row in run.jacobian() for x in row])
 
 
 def _moving(tangents: list[Any]) -> dict[int, Any]:

@@ -29,7 +29,7 @@ from wengert.graph import Curvature, Graph
 from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
 
-__all__ = ["LinearMap", "linearize", "linearize_gradient"]
+__all__ = ["LinearMap", "linear_map", "linearize", "linearize_gradient"]
 
 HAND = BY_NAME["by hand"].code
 Links = list[tuple[int, list[tuple[int, Any]]]]  # for each node's id, the ids of its operands and the partials
@@ -60,6 +60,11 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], ord
         return _prepared(run)
     except _OpaqueError:
         return _prepared(_run(call, points, run.kind, True))
+
+
+def linear_map(inputs: list[Any], outputs: list[Any], began: int) -> LinearMap:
+    """Return the derivative of a run that is over, of new Values made from floats; arguments as for `LinearMap`."""
+    return _prepared(LinearMap(inputs, outputs, began))
 
 
 def _prepared(run: LinearMap) -> LinearMap:

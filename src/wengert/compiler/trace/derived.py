@@ -17,11 +17,11 @@ from wengert import derivatives
 from wengert.compiler.derive import gradient, jacobian, jvp, reordered
 from wengert.compiler.ir import BATCH, LEAVES, Compute, Expr, Loop, Program, fuse, unmask
 from wengert.compiler.lift import Unliftable
-from wengert.compiler.trace.arguments import Arguments, ArraySpec
+from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
 from wengert.compiler.trace.recording import Candidate, numbers_in
 from wengert.compiler.trace.structure import GOLDEN, Structure, take_apart
 from wengert.compiler.trace.tracers import number_of
-from wengert.derivatives import Derivation, Numbers, assembled, derivations_of, on_values, tree_leaves
+from wengert.derivatives import Derivation, Numbers, assembled, derivations_of, last_begun, on_values, tree_leaves
 from wengert.engine import Value
 from wengert.ops import BUILT_IN, BY_NAME
 
@@ -84,9 +84,22 @@ class Derived:
         self.levels = levels
         self.extra = extra
         self.last: Derivation = derivations[-1]
+        self.derivations = derivations
         self.on_parameters: bool = False
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
         self.function: Any = on_values(base, signature, names, extra)
+
+    def takes(self, signature: Signature) -> bool:
+        """Return True if the program can be differentiated for calls with such arguments: Values in them may be read
+        elsewhere too, and a derivative is with respect to the argument alone.
+        """
+        return not any(leaf.kind == "v" for leaf in signature.leaves)
+
+    def finished(self, result: Any) -> Any:
+        """Return a function of the derivative's arguments that returns it, from the run of `function` that has just
+        returned this result.
+        """
+        return partial(derivatives.grad.finished, self.derivations, last_begun(), result)
 
     def sample(self, number: int) -> Any:
         """Return a function of the same arguments that computes, without the program, what a result is compared with:
