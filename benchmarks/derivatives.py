@@ -1,4 +1,4 @@
-"""Derivatives that engineers and scientists compute, by the call that the documentation writes, beside CasADi, JAX and SciPy.
+"""Derivatives that engineers and scientists compute, as the documentation writes them, beside CasADi, JAX and SciPy.
 
     python -m benchmarks.derivatives [--only NAME ...] [--rounds 9] [--report] [--profile] [--page FILE.md]
 
@@ -51,7 +51,7 @@ FEW = 70  # if they are slow
 SETTLED, LIMIT = 3.0, 20.0  # seconds of them; few of them, if they are slow
 
 
-class Absent(Exception):
+class AbsentError(Exception):
     """Why a tool has no such way."""
 
 
@@ -88,7 +88,7 @@ def by_hand(task: Task) -> Way:
     try:
         function, args = task.hand()
     except NotImplementedError:
-        raise Absent("") from None
+        raise AbsentError("") from None
     return Way(functools.partial(function, *args), numbers)
 
 
@@ -132,7 +132,7 @@ def by_gcc(task: Task, function: Any, known: dict[str, Any] = {}) -> Any:  # noq
         return known[task.title]
     cc = shutil.which("gcc")
     if cc is None:
-        raise Absent("no gcc")
+        raise AbsentError("no gcc")
     name = function.name()
     generator = casadi.CodeGenerator(f"{name}.c")
     generator.add(function)
@@ -143,7 +143,7 @@ def by_gcc(task: Task, function: Any, known: dict[str, Any] = {}) -> Any:  # noq
         try:
             subprocess.run([cc, *options, "-o", target, source, "-lm"], check=True, timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            raise Absent(f"gcc takes more than {PATIENCE:.0f} s") from None
+            raise AbsentError(f"gcc takes more than {PATIENCE:.0f} s") from None
         return known.setdefault(task.title, casadi.external(name, str(target)))
 
 
@@ -199,7 +199,7 @@ def settle(call: Callable[[], Any]) -> tuple[int, float]:
 
 
 def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The median seconds of each call, timed one by one: now and then, one is checked and takes as long as a thousand."""
+    """The median seconds of each call, timed one by one: now and then one is checked, and takes as long as many."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
@@ -247,7 +247,7 @@ def race(name: str, rounds: int, *, report: bool = False, profile: bool = False)
             way = make(task)
             settled = settle(way.call)  # at last Wengert's
             got = way.read(way.call())
-        except Absent as reason:
+        except AbsentError as reason:
             failed[who] = str(reason)
             continue
         except ImportError:
@@ -309,13 +309,16 @@ def tables(all_found: list[Found]) -> str:
     shares = [x for x in [beside(found, found.seconds) for found in all_found] if not math.isnan(x)]
     said = ""
     if shares:
-        said = f"\n\nIn the median {ratio(statistics.median(shares))} the best peer's natural call, at most {ratio(max(shares))}."
+        usual, most = ratio(statistics.median(shares)), ratio(max(shares))
+        said = f"\n\nOf the best peer's natural call: {usual} in the median, {most} at most."
     head = ["a call", "Wengert", "bar", "of the best peer's", *[who for who in WAYS if who != "Wengert"]]
     return (
         table(head, calls)
         + said
         + "\n\n"
-        + table(["until the first result", "Wengert", "bar", "of the slowest peer's", "settled after", *NATURAL], firsts)
+        + table(
+            ["until the first result", "Wengert", "bar", "of the slowest peer's", "settled after", *NATURAL], firsts
+        )
     )
 
 

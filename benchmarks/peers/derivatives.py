@@ -236,12 +236,11 @@ class Control(Task):
 class Rosenbrock(Task):
     """Rosenbrock's valley, 1960, in many dimensions."""
 
-    bars = {"gradient": (10e-6, math.inf), "hvp": (15e-6, 0.2), "sparse Hessian": (30e-6, math.inf)}
-
     def __init__(self, what: str, count: int = 1000) -> None:
         self.title = f"Rosenbrock, {count:,} variables: {what}"
         self.what, self.count = what, count
-        self.bar, self.prepared = self.bars.get(what, (math.inf, math.inf))
+        self.bar = {"gradient": 10e-6, "hvp": 15e-6, "sparse Hessian": 30e-6}.get(what, math.inf)
+        self.prepared = 0.2 if what == "hvp" else math.inf
         self.x, self.v = draw(4).uniform(-1.0, 1.5, (2, count))
 
     @staticmethod
@@ -294,7 +293,7 @@ class Rosenbrock(Task):
 
 
 class LuksanVlcek(Task):
-    """The Lagrangian of problem 5.1 of Luksan and Vlcek, 1999: the valley, with trigonometric and exponential constraints."""
+    """The Lagrangian of problem 5.1 of Luksan and Vlcek, 1999: the valley, constrained."""
 
     def __init__(self, what: str, count: int) -> None:
         self.title = f"Luksan-Vlcek, {count:,} variables: {what} of the Lagrangian"
@@ -345,8 +344,11 @@ class LuksanVlcek(Task):
         slope = jax.grad(lambda x, w: self.whole(jax_library(), jax.numpy.sum, x, w))
         if self.what == "gradient":
             return jitted(slope, self.x, self.multipliers)
-        product = jitted(lambda x, w, v: jax.jvp(lambda x: slope(x, w), (x,), (v,))[1], self.x, self.multipliers, self.v)
-        return product
+
+        def product(x: Any, multipliers: Any, v: Any) -> Any:
+            return jax.jvp(lambda x: slope(x, multipliers), (x,), (v,))[1]
+
+        return jitted(product, self.x, self.multipliers, self.v)
 
 
 # -- finance and statistics --------------------------------------------------------------------------------------------
@@ -372,7 +374,9 @@ class Greeks(Task):
     """Eight derivatives of the price of an option, up to third order."""
 
     def __init__(self, count: int) -> None:
-        self.title = "Black-Scholes, 8 Greeks: one option" if count == 1 else f"Black-Scholes, 8 Greeks: {count:,} options"
+        self.title = (
+            "Black-Scholes, 8 Greeks: one option" if count == 1 else f"Black-Scholes, 8 Greeks: {count:,} options"
+        )
         self.count, self.columns = count, count > 1
         self.bar = 2e-6 if count == 1 else 9e-3 * count / 100_000
         low, high = np.transpose([(80, 120), (80, 120), (0.01, 0.05), (0.1, 0.4), (0.2, 2.0)])
@@ -392,7 +396,7 @@ class Greeks(Task):
     def casadi(self) -> Way:
         import casadi
 
-        s, k, r, v, t = given = [casadi.SX.sym(name) for name in ("s", "k", "r", "v", "t")]
+        s, _, r, v, t = given = [casadi.SX.sym(name) for name in ("s", "k", "r", "v", "t")]
         value, by = price(casadi, *given), casadi.gradient
         delta, vega = by(value, s), by(value, v)
         gamma = by(delta, s)
@@ -537,7 +541,10 @@ class Arm(Task):
         at: list[Any] = [0.0, 0.0, 0.0]
         for n in range(7):
             c, s = m.cos(angles[n]), m.sin(angles[n])
-            x, y = [c * a + s * b for a, b in zip(x, y, strict=True)], [c * b - s * a for a, b in zip(x, y, strict=True)]
+            x, y = (
+                [c * a + s * b for a, b in zip(x, y, strict=True)],
+                [c * b - s * a for a, b in zip(x, y, strict=True)],
+            )
             at = [p + 0.05 * a + (0.1 + 0.05 * n) * b for p, a, b in zip(at, x, z, strict=True)]
             y, z = (z, [-b for b in y]) if n % 2 else ([-b for b in z], y)  # a twist by a right angle
         return [*x, *y, *z, *at]
@@ -617,7 +624,9 @@ class Bundle(Task):
     def __init__(self, count: int = 10_000) -> None:
         self.title = f"bundle adjustment: {count:,} Jacobians 2 x 12"
         self.count, self.bar = count, 1.3e-3 * count / 10_000
-        low, high = np.transpose([(-0.3, 0.3)] * 3 + [(-1, 1)] * 3 + [(400, 600), (-0.1, 0.1), (-0.01, 0.01)] + [(-2, 2)] * 3)
+        low, high = np.transpose(
+            [(-0.3, 0.3)] * 3 + [(-1, 1)] * 3 + [(400, 600), (-0.1, 0.1), (-0.01, 0.01)] + [(-2, 2)] * 3
+        )
         self.p, self.seen = draw(13).uniform(low, high, (count, 12)), draw(14).uniform(-300, 300, (count, 2))
         self.p[:, 5] -= 10.0
 
@@ -629,7 +638,11 @@ class Bundle(Task):
         c, s = m.cos(angle), m.sin(angle)
         u = [axis[n] / angle for n in range(3)]
         along = (u[0] * place[0] + u[1] * place[1] + u[2] * place[2]) * (1.0 - c)
-        crossed = [u[1] * place[2] - u[2] * place[1], u[2] * place[0] - u[0] * place[2], u[0] * place[1] - u[1] * place[0]]
+        crossed = [
+            u[1] * place[2] - u[2] * place[1],
+            u[2] * place[0] - u[0] * place[2],
+            u[0] * place[1] - u[1] * place[0],
+        ]
         x, y, z = [place[n] * c + crossed[n] * s + u[n] * along + move[n] for n in range(3)]
         x, y = -x / z, -y / z
         square = x * x + y * y
