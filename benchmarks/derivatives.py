@@ -23,6 +23,7 @@ import multiprocessing
 import os
 import pstats
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -47,8 +48,8 @@ __all__ = ["WAYS", "main"]
 CLOSE = 1e-10  # as near as all results are to the first one's, relative to the largest
 PATIENCE = 60.0  # seconds that gcc may take
 CALLS = 300  # before those that are timed, of a few seconds, or
-FEW = 70  # if they are slow
-SETTLED, LIMIT = 3.0, 20.0  # seconds of them; few of them, if they are slow
+FEW = 40  # if they are slow
+SETTLED, LIMIT = 3.0, 90.0  # seconds of them; few of them, if they are slow
 
 
 class AbsentError(Exception):
@@ -140,9 +141,13 @@ def by_gcc(task: Task, function: Any, known: dict[str, Any] = {}) -> Any:  # noq
         source, target = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
         source.write_text(generator.dump())
         options = ["-O2", "-march=native", "-shared", "-fPIC"]
+        process = subprocess.Popen([cc, *options, "-o", target, source, "-lm"], start_new_session=True)
         try:
-            subprocess.run([cc, *options, "-o", target, source, "-lm"], check=True, timeout=PATIENCE)
+            if process.wait(PATIENCE):
+                raise AbsentError("gcc fails")
         except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # the compiler that gcc started, too
+            process.wait()
             raise AbsentError(f"gcc takes more than {PATIENCE:.0f} s") from None
         return known.setdefault(task.title, casadi.external(name, str(target)))
 

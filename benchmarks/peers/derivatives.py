@@ -321,11 +321,7 @@ class LuksanVlcek(Task):
     def wengert(self) -> Way:
         if self.what == "gradient":
             return compile(grad(self.lagrangian)), (self.x, self.multipliers)
-
-        def product(x: Any, multipliers: Any, v: Any) -> Any:
-            return hvp(lambda x: self.lagrangian(x, multipliers))(x, v)
-
-        return compile(product), (self.x, self.multipliers, self.v)
+        return compile(hvp(self.lagrangian)), (self.x, self.v, self.multipliers)
 
     def casadi(self) -> Way:
         import casadi
