@@ -299,11 +299,13 @@ def tables(all_found: list[Found]) -> str:
     """Calls beside their bars and the peers, then the times until the first result."""
     calls, firsts = [], []
     for found in all_found:
-        cells = [duration(found.seconds[who]) if who in found.seconds else found.failed[who] for who in WAYS]
-        *others, mine = cells
+        cells = {who: duration(found.seconds[who]) if who in found.seconds else found.failed[who] for who in WAYS}
+        mine = cells.pop("Wengert")
         share = beside(found, found.seconds)
         shown = "" if math.isnan(share) else ratio(share)
-        calls.append([found.title, mine, against(found.seconds.get("Wengert", math.inf), found.bar), shown, *others])
+        calls.append(
+            [found.title, mine, against(found.seconds.get("Wengert", math.inf), found.bar), shown, *cells.values()]
+        )
         share = beside(found, found.first, worst=True)
         shown = "" if math.isnan(share) else ratio(share)
         bar = against(found.first.get("Wengert", math.inf), found.prepared)

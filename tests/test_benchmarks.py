@@ -6,11 +6,13 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import (
     calls,
     collected,
+    derivatives,
     fitting,
     formulas,
     gpt,
@@ -26,6 +28,7 @@ from benchmarks import (
     timing,
 )
 from benchmarks import recurrences as recurring
+from benchmarks.peers import derivatives as engineering
 from tests.programs import trial
 from wengert import Graph, Value, dot
 
@@ -449,6 +452,102 @@ def test_a_named_program_that_differs_is_not_timed(monkeypatch):
     monkeypatch.setenv("WENGERT_CACHE", "")  # and put back behind it
     with pytest.raises(SystemExit, match=r"MLP 2-8-1: auto differs by 5\.0e-02"):
         calls.raced("auto", "MLP 2-8-1", 1)
+
+
+SMALL = {
+    "fit": lambda: engineering.Fit(20),
+    "Jacobian of constraints": lambda: engineering.Control("Jacobian", stages=3),
+    "Hessian of a Lagrangian": lambda: engineering.Control("Hessian", stages=2),
+    **{what: lambda what=what: engineering.Rosenbrock(what, 5) for what in ("gradient", "hvp", "Hessian")},
+    **{f"constrained {what}": lambda what=what: engineering.LuksanVlcek(what, 6) for what in ("gradient", "hvp")},
+    "option": lambda: engineering.Greeks(1),
+    "options": lambda: engineering.Greeks(3),
+    "posterior": lambda: engineering.Posterior(7, 3),
+    "likelihood": lambda: engineering.Garch("value and gradient", 6),
+    "its Hessian": lambda: engineering.Garch("Hessian", 6),
+    "arm": engineering.Arm,
+    "Lorenz": lambda: engineering.Lorenz(10),
+    "bundle": lambda: engineering.Bundle(3),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_derivatives_are_those_of_peers(name):
+    pytest.importorskip("casadi", reason="a peer")
+    task = SMALL[name]()
+    way = derivatives.by_wengert(task)
+    first, *later = [way.read(way.call()) for _ in range(3)]
+    assert all(np.array_equal(each, later[0]) for each in later)
+    peers = [derivatives.by_casadi(task, buffers=buffers) for buffers in (False, True)]
+    if isinstance(task, (engineering.Rosenbrock, engineering.Greeks, engineering.Posterior)):
+        peers.append(derivatives.by_hand(task))
+    for peer in peers:
+        want = peer.read(peer.call())
+        assert want.shape == first.shape
+        assert max(timing.off(first, want), timing.off(later[0], want)) < 1e-13
+
+
+@pytest.mark.slow
+@pytest.mark.jax
+@pytest.mark.parametrize("name", SMALL)
+def test_derivatives_are_those_of_jax(name):
+    pytest.importorskip("jax", reason="a peer")
+    task = SMALL[name]()
+    ours, theirs = [way.read(way.call()) for way in (derivatives.by_wengert(task), derivatives.by_jax(task))]
+    assert timing.off(ours, theirs) < 1e-12
+
+
+def test_the_tables_of_derivatives(capsys, monkeypatch, tmp_path):
+    pytest.importorskip("scipy", reason="a peer")
+    monkeypatch.setattr(timing, "SECONDS", 1e-4)
+    monkeypatch.setattr(derivatives, "CALLS", 5)
+    monkeypatch.setattr(derivatives, "TASKS", SMALL)
+    monkeypatch.setattr(derivatives, "cold", derivatives.first)
+    monkeypatch.setattr(derivatives, "begin", lambda: None)
+    monkeypatch.setattr(derivatives, "NATURAL", ("by hand",))
+    ways = {way: derivatives.WAYS[way] for way in ("by hand", "Wengert")}
+    monkeypatch.setattr(derivatives, "WAYS", ways | {"nobody": ("no_such_module", None)})
+    page = tmp_path / "page.md"
+    page.write_text("<!-- derivatives: begin -->\n<!-- derivatives: end -->\n")
+    options = ["--rounds", "1", "--page", str(page), "--report", "--profile"]
+    assert derivatives.main(["--only", "gradient", "--only", "arm", *options]) == 0
+    text = capsys.readouterr().out
+    assert "value, one example" in text
+    assert "100 calls:" in text
+    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| Rosenbrock, 5")]
+    assert rows[0][-1] == "not installed |"
+    assert "10 µs " in rows[0][2]
+    assert "" not in rows[0]
+    monkeypatch.setattr(derivatives.Task, "hand", lambda task: (lambda q: [[2.0] * 7] * 12, (None,)))
+    assert derivatives.main(["--only", "arm", "--rounds", "1"]) == 1
+    assert "**wrong by " in capsys.readouterr().out
+
+
+def test_until_calls_are_settled(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(derivatives.time, "perf_counter", lambda: now[0])
+    taken = iter([3.0, 0.5, 0.5, *[0.01] * 400])
+
+    def call():
+        now[0] += next(taken)
+
+    assert derivatives.settle(call) == (2, 3.5)  # the third is slow, but most after it are not
+    assert derivatives.against(1.0, 2.0) == "2 s ✓"
+    assert derivatives.against(2.1, 2.0) == "**2 s ✗**"
+
+
+def test_a_c_compiler_that_takes_too_long_is_a_cell(monkeypatch, tmp_path):
+    pytest.importorskip("casadi", reason="a peer")
+    compiler = tmp_path / "gcc"
+    compiler.write_text("#!/bin/sh\nsleep 60\n")
+    compiler.chmod(0o755)
+    monkeypatch.setattr(derivatives.shutil, "which", lambda name: str(compiler))
+    monkeypatch.setattr(derivatives, "PATIENCE", 0.01)
+    with pytest.raises(derivatives.AbsentError, match="gcc takes more than 0 s"):
+        derivatives.by_casadi(engineering.Rosenbrock("gradient", 3), compiled=True)
+    monkeypatch.setattr(derivatives.shutil, "which", lambda name: None)
+    with pytest.raises(derivatives.AbsentError, match="no gcc"):
+        derivatives.by_casadi(engineering.Rosenbrock("gradient", 4), compiled=True)
 
 
 def test_what_the_page_says_first_is_what_its_tables_hold():
