@@ -198,7 +198,7 @@ def settle(call: Callable[[], Any]) -> tuple[int, float]:
         began = time.perf_counter()
         call()
         times.append(time.perf_counter() - began)
-    usual = statistics.median(times[-(len(times) + 2) // 3 :])
+    usual = statistics.median(times[-3:])
     slow = [n for n in range(len(times)) if statistics.median(times[n : n + 3]) <= 3.0 * usual]
     return slow[0], sum(times[: slow[0]])
 
