@@ -9,6 +9,9 @@ import numpy as np
 
 from wengert.compiler.ir import (
     BATCH,
+    CHEAP,
+    CHOICES,
+    LEAVES,
     Access,
     Array,
     Compute,
@@ -19,10 +22,15 @@ from wengert.compiler.ir import (
     Program,
     Slice,
     Step,
+    inputs,
+    rename,
     rewrite,
+    whole,
 )
 
 __all__ = ["dependents", "in_directions"]
+
+QUICK = (*CHEAP, *CHOICES, "abs", "div", "leaky_relu", "maximum", "minimum", "reciprocal", "sign", "sqrt")
 
 
 def in_directions(program: Program, seeds: dict[int, Any]) -> None:
@@ -68,6 +76,11 @@ def dependents(steps: Iterable[Step], arrays: Iterable[int]) -> set[int]:
     return found
 
 
+def _calls(expr: Expr) -> bool:
+    """Return True if an expression calls a function that takes far longer than to store its result."""
+    return expr[0] not in LEAVES and (expr[0] not in QUICK or any(map(_calls, expr[1:])))
+
+
 class _Spread:
     """Gives arrays and steps an axis for the directions."""
 
@@ -91,8 +104,9 @@ class _Spread:
         if id(step.out) not in self.wide:
             return [step]
         if isinstance(step, Compute):
+            shared = [] if step.reduce else self.shared(step)
             self.compute(step)
-            return [step]
+            return [*shared, step]
         before: list[Any] = []
         for n, (access, part) in enumerate(step.parts):
             repeated = self.repeated(part, before)
@@ -117,6 +131,32 @@ class _Spread:
             if id(out) in self.wide and initial is not None:
                 loop.outputs[n] = LoopOutput(part, out, self.repeated(initial, before))
         return [*before, loop]
+
+    def shared(self, step: Compute) -> list[Any]:
+        """Take out of a step what calls a function and is the same for all directions; return the steps for it."""
+        wide = {k for k, access in enumerate(step.operands) if id(access.array) in self.wide}
+        axes = step.out.shape[:-1]  # it has been widened
+        steps: list[Any] = []
+
+        def taken(expr: Expr) -> Expr:
+            if expr[0] in LEAVES:
+                return expr
+            used = inputs(expr)
+            if wide.isdisjoint(used) and _calls(expr):
+                made = Array(f"{step.out.name}_{len(steps)}", axes, "value")
+                self.added.append(made)
+                names = {old: new for new, old in enumerate(used)}
+                steps.append(Compute(made, axes, [step.operands[k] for k in used], rename(expr, names)))
+                step.operands.append(whole(made))
+                return ("in", len(step.operands) - 1)
+            return (expr[0], *map(taken, expr[1:]))
+
+        expr = taken(step.expr)
+        if steps:
+            used = inputs(expr)
+            step.operands = [step.operands[k] for k in used]
+            step.expr = rename(expr, {old: new for new, old in enumerate(used)})
+        return steps
 
     def compute(self, step: Compute) -> None:
         at = len(step.out.shape) - 1  # it has been widened

@@ -1,6 +1,8 @@
 """The compiler's intermediate representation: array programs, their expressions, and passes over them."""
 
 from wengert.compiler.ir.expression import (
+    CHEAP,
+    CHOICES,
     COMPARISONS,
     FURTHER,
     LEAVES,
@@ -50,8 +52,9 @@ from wengert.compiler.ir.strides import (
 )
 from wengert.compiler.ir.unroll import unrolled
 
-__all__ = ["BATCH", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "SYMBOLS", "ZERO", "Access", "Array", "Assemble"]
-__all__ += ["Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Program", "ProgramError", "Slice", "Step"]
-__all__ += ["addresses", "contiguous", "cotangents", "distinct", "expand", "fit", "fuse", "grid_rows", "has_mask"]
-__all__ += ["inputs", "is_nonnegative", "may_fold", "nested", "product_grid", "rename", "repeated", "rewrite"]
-__all__ += ["take_factors_out", "tangent", "times", "unmask", "unrolled", "verify", "whole", "without_broadcast"]
+__all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "SYMBOLS", "ZERO", "Access"]
+__all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Program", "ProgramError"]
+__all__ += ["Slice", "Step", "addresses", "contiguous", "cotangents", "distinct", "expand", "fit", "fuse"]
+__all__ += ["grid_rows", "has_mask", "inputs", "is_nonnegative", "may_fold", "nested", "product_grid", "rename"]
+__all__ += ["repeated", "rewrite", "take_factors_out", "tangent", "times", "unmask", "unrolled", "verify", "whole"]
+__all__ += ["without_broadcast"]

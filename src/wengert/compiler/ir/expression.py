@@ -15,8 +15,8 @@ from typing import Any
 
 from wengert.ops import AS_OPERANDS, NONNEGATIVE, VALUES, Operators, interpret, namespace, table
 
-__all__ = ["COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "cotangents", "expand", "has_mask", "inputs"]
-__all__ += ["is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "tangent", "times"]
+__all__ = ["CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "cotangents", "expand"]
+__all__ += ["has_mask", "inputs", "is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "tangent", "times"]
 
 Expr = tuple[Any, ...]
 LEAVES = ("in", "const", "mask")
