@@ -1,4 +1,4 @@
-"""`sparsity`: which derivatives of a function are not 0 everywhere, as sparse matrices of SciPy's."""
+"""Sparse derivatives: `jacobian` and `hessian` with `sparse=True`, and `sparsity`, their patterns alone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,83 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.derive import hessian_pattern, jacobian_pattern
-from wengert.compiler.function import compile
+from wengert.compiler.function import Compiled, compile
 from wengert.compiler.ir import Array, Program
 from wengert.compiler.trace import Signature, StaticSpec
 from wengert.derivatives import Numbers, coloring, tree_leaves
 from wengert.engine import Value
 from wengert.errors import ArgumentError, require
 
-__all__ = ["sparsity"]
+__all__ = ["SparseDerivative", "sparsity"]
+
+
+class SparseDerivative:
+    """A Jacobian or Hessian as a sparse matrix: what `sparse=True` returns.
+
+    Args:
+        entries: from `entries_of`.
+
+    Attributes:
+        compiled: the compiled function that computes the entries.
+        pattern: the places that calls so far may have filled; None before the first one.
+    """
+
+    def __init__(self, entries: Any) -> None:
+        self._sparse: Any = require("scipy.sparse", "sparse")
+        functools.update_wrapper(self, entries)
+        self.compiled: Any = entries if isinstance(entries, Compiled) else compile(entries)
+        self.pattern: coloring.Pattern | None = None
+        self._places: dict[int, Any] = {}  # for each pattern of a program the places in the joined one
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Return the derivative as a `scipy.sparse.csr_array`.
+
+        Raises:
+            ArgumentError: a Value is among the arguments, or what `jacobian` and `hessian` raise.
+        """
+        if any(isinstance(x, Value) for arg in (*args, *named.values()) for x in _items(arg)):
+            raise ArgumentError("sparse=True takes floats: SciPy's matrices hold no Values. Leave it out for Values")
+        entries = self.compiled(*args, **named)
+        number, pattern = int(entries[0]), self.pattern
+        made = self.compiled._runtime.derived
+        own = None if made is None else made.patterns.get(number)
+        if own is None:
+            return self._sparse.csr_array(entries[3:].reshape(int(entries[1]), int(entries[2])))
+        if pattern is None or number not in self._places:
+            pattern = self._join(number, own)
+        data = entries[1:]
+        if len(pattern.indices) > len(data):
+            data = np.zeros(len(pattern.indices))
+            data[self._places[number]] = entries[1:]
+        return self._sparse.csr_array((data, pattern.indices, pattern.indptr), pattern.shape)
+
+    def _join(self, number: int, own: coloring.Pattern) -> coloring.Pattern:
+        """Join the pattern of a program to those of others."""
+        known = [own] if self.pattern is None else [self.pattern, own]
+        rows, columns = (np.concatenate(each) for each in zip(*[(x.rows, x.indices) for x in known], strict=True))
+        joined = coloring.Pattern.of(rows, columns, own.shape)
+        codes = joined.rows * joined.columns + joined.indices
+        patterns = self.compiled._runtime.derived.patterns
+        self._places = {
+            n: np.searchsorted(codes, patterns[n].rows * joined.columns + patterns[n].indices)
+            for n in (*self._places, number)
+        }
+        self.pattern = joined
+        return joined
+
+    def report(self) -> str:
+        """Describe what was compiled, like the `report` of a compiled function."""
+        text: str = self.compiled.report()
+        return text
+
+
+def _items(x: Any) -> list[Any]:
+    """List the items of nested lists, tuples and dicts, and of arrays of objects."""
+    if isinstance(x, np.ndarray):
+        return x.reshape(-1).tolist() if x.dtype == object else []
+    if isinstance(x, (list, tuple, dict)):
+        return [item for part in (x.values() if isinstance(x, dict) else x) for item in _items(part)]
+    return [x]
 
 
 def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 
 
 class Derivation(NamedTuple):
-    """What a derivative is of, and its kind: grad, value_and_grad, jacobian or hvp."""
+    """What a derivative is of, and its kind: grad, value_and_grad, jacobian, hvp, or sparse (see `entries_of`)."""
 
     kind: str
     function: Function
@@ -141,6 +141,8 @@ def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[An
     """Return a derivative in its structure, from its numbers: those of a Jacobian row by row."""
     if kind == "value_and_grad":
         return numbers[0], inputs.unflatten(numbers[1:])
+    if kind == "sparse":
+        return array_of(numbers, (len(numbers),))
     if kind != "jacobian":
         return inputs.unflatten(numbers)
     width = len(inputs.leaves)

@@ -27,12 +27,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module  # `compile`, which stands on derivatives, makes sparse ones
 from typing import Any, NamedTuple
 
 from wengert import modes
 from wengert.derivatives.derivation import Begun, Derivation, assembled, derivation_of, note, signature_of
 from wengert.derivatives.linearize import LinearMap, linear_map, linearize, linearize_gradient
-from wengert.derivatives.pytree import Numbers, tree_map
+from wengert.derivatives.pytree import Numbers, array_of, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.ops import coerce
@@ -100,7 +101,9 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
     return value_and_gradient
 
 
-def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+def jacobian(
+    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, *, sparse: bool = False
+) -> Function:
     """Return the derivatives of all numbers that a function returns with respect to all numbers in its argument.
 
     It uses forward mode if there are fewer inputs than outputs, else reverse mode.
@@ -109,17 +112,23 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
         function: as for `grad`, but it may return numbers in any structure that arguments may have.
         argnums: as for `grad`.
         has_aux: as for `grad`.
+        sparse: True for a `scipy.sparse.csr_array` with a row for each number of the result and a column for each
+            number of the argument. The function is compiled, and only what may be nonzero is computed, in one direction
+            for all columns, or rows, that share no nonzero. The pattern has all branches that calls have taken.
 
     Returns:
         A function that returns, in place of each number of the result, its derivatives in the structure of the
         argument: for lists the rows of a matrix, and for arrays an array of the result's shape + the argument's shape.
 
     Raises:
-        ArgumentError, OperandError, OperationError: as for `grad`.
+        ArgumentError, OperandError, OperationError: as for `grad`; `sparse` takes floats only, and no auxiliary data.
+        MissingExtraError: `sparse` needs SciPy.
 
     >>> jacobian(lambda x: [x[0] * x[1], x[1] ** 2, 7.0])([2.0, 3.0])
     [[3.0, 2.0], [0.0, 6.0], [0.0, 0.0]]
     """
+    if sparse:
+        return _sparse(function, argnums, has_aux)
 
     @_like(function, "Jacobian", Derivation("jacobian", function, argnums, has_aux))
     def jacobian_of(*args: Any, **named: Any) -> Any:
@@ -130,15 +139,42 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
     return jacobian_of
 
 
-def hessian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+def hessian(
+    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, *, sparse: bool = False
+) -> Function:
     """Return the second derivatives of a function with one number as its result: the Jacobian of its gradient.
 
-    Arguments and errors are those of `grad`; the result has the argument's structure, nested in itself.
+    Arguments and errors are those of `grad`, and `sparse` is that of `jacobian`; the result has the argument's
+    structure, nested in itself.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])([3.0, 2.0])
     [[4.0, 6.0], [6.0, 0.0]]
     """
+    if sparse:
+        return _sparse(grad(function, argnums, has_aux), argnums, has_aux)
     return jacobian(grad(function, argnums, has_aux), argnums, has_aux)
+
+
+def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
+    """Return a function that computes a Jacobian for `sparse=True`: an array of -1, its numbers of rows and columns,
+    and its entries row by row. Compiled, it gives the number of a pattern and the entries in it.
+    """
+
+    @_like(function, "entries of the Jacobian", Derivation("sparse", function, argnums))
+    def entries(*args: Any, **named: Any) -> Any:
+        call = _Call(function, argnums, args, named, forward=True)
+        rows = call.run.jacobian()
+        numbers = [-1.0, float(len(rows)), float(len(call.inputs.leaves)), *[x for row in rows for x in row]]
+        return array_of(numbers, (len(numbers),))
+
+    return entries
+
+
+def _sparse(function: Function, argnums: int | Sequence[int], has_aux: bool) -> Function:
+    if has_aux:
+        raise ArgumentError("sparse=True and has_aux=True do not go together: return the auxiliary data by themselves")
+    made: Function = import_module("wengert.compiler.sparse").SparseDerivative(entries_of(function, argnums))
+    return made
 
 
 def hvp(function: Function) -> Function:
@@ -318,7 +354,12 @@ def finished(derivations: Sequence[Derivation], begun: Begun, result: Any, *args
     """
     first, last = derivations[0], derivations[-1]
     order = len(derivations) + (last.kind == "hvp")
-    if order > 2 or (order == 2 and last.kind not in ("hvp", "jacobian")) or first.argnums != last.argnums:
+    if (
+        last.kind == "sparse"
+        or order > 2
+        or (order == 2 and last.kind not in ("hvp", "jacobian"))
+        or first.argnums != last.argnums
+    ):
         return last.derivative(*args, **named)
     inputs, outputs = begun.inputs(first.argnums), Numbers(result, f"the result of {_name(first.function)}")
     if first.kind != "jacobian":

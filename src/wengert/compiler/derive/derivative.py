@@ -17,8 +17,9 @@ from wengert.compiler.derive.directions import in_directions
 from wengert.compiler.derive.forward import forward
 from wengert.compiler.derive.reverse import Reverse
 from wengert.compiler.ir import BATCH, FURTHER, ZERO, Access, Array, Assemble, Compute, Program, contiguous
+from wengert.derivatives import coloring
 
-__all__ = ["copy_program", "gradient", "jacobian", "jvp", "reordered"]
+__all__ = ["compressed", "copy_program", "gradient", "jacobian", "jvp", "reordered"]
 
 
 def copy_program(program: Program) -> Program:
@@ -94,6 +95,65 @@ def jacobian(program: Program, names: Sequence[str]) -> None:
             placed.append((Access(total, at, (1,) * part.batched + own + (columns,) * (rows > 1)), part))
         at += array.size
     _set_output(program, total, placed)
+
+
+def compressed(program: Program, names: Sequence[str], colors: coloring.Coloring, first: float) -> None:
+    """Make the output the nonzeros of its Jacobian with respect to some inputs, in the order of their pattern, after a
+    number that tells it from other programs. One pass takes a direction for each colour.
+
+    Args:
+        program: a program without a batch.
+        names: the inputs.
+        colors: a colouring of columns alone, or of rows alone.
+        first: the number.
+    """
+    out, inputs = program.outputs["out"], _inputs(program, names)
+    right, left = colors.seeds()
+    directions = len(colors)
+    if right.shape[1]:
+        seeds, tangents, at = {}, {}, 0
+        for array in inputs:
+            seed = _constant(program, f"e_{array.name}", array.cell_shape)
+            seeds[id(seed)] = right[at : at + array.size].reshape((*array.cell_shape, directions))
+            tangents[id(array)] = seed
+            at += array.size
+        products = forward(program, tangents)[id(out)]
+    else:
+        seed = _constant(program, "e_out", out.cell_shape)
+        seeds = {id(seed): left.T.reshape((*out.cell_shape, directions))}
+        by_input = _pulled_back(program, names, seed)
+    if directions > 1:
+        in_directions(program, seeds)
+    else:
+        for array in program.arrays:
+            if id(array) in seeds:
+                array.value = seeds[id(array)].reshape(array.shape)
+    if not right.shape[1]:
+        products = Array("products", (directions * sum([array.size for array in inputs]),), "value")
+        placed, at = [], 0
+        for array in inputs:
+            if (part := by_input.get(array.name)) is not None:
+                placed.append((Access(products, at * directions, contiguous(part.cell_shape)), part))
+            at += array.size
+        program.arrays.append(products)
+        program.steps.append(Assemble(products, placed))
+    which, nonzeros = Array("which", (), "value"), Array("nonzeros", (len(colors.place),), "value")
+    made = Array("derivatives", (1 + len(colors.place),), "value")
+    read = Access(products, 0, (0,), colors.place * directions + colors.direction)
+    program.arrays += [which, nonzeros, made]
+    program.steps += [
+        Compute(which, (), [], ("const", first)),
+        Compute(nonzeros, nonzeros.shape, [read], ("in", 0)),
+        Assemble(made, [(Access(made, 0, ()), which), (Access(made, 1, (1,)), nonzeros)]),
+    ]
+    program.outputs["out"] = made
+
+
+def _constant(program: Program, name: str, shape: tuple[int, ...]) -> Array:
+    """Add an array of ones, in place of which directions can be given."""
+    made = Array(name, shape, "const", value=np.ones(shape))
+    program.arrays.append(made)
+    return made
 
 
 def jvp(program: Program, names: Sequence[str], along: Sequence[str], with_value: bool = False) -> None:

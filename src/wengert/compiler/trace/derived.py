@@ -8,20 +8,30 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from functools import partial
+from itertools import count
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from wengert import derivatives
-from wengert.compiler.derive import gradient, jacobian, jvp, reordered
-from wengert.compiler.ir import BATCH, LEAVES, Compute, Expr, Loop, Program, fuse, unmask
+from wengert.compiler.derive import compressed, gradient, hessian_pattern, jacobian, jacobian_pattern, jvp, reordered
+from wengert.compiler.ir import BATCH, LEAVES, Array, Compute, Expr, Loop, Program, fuse, unmask
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
 from wengert.compiler.trace.recording import Candidate, numbers_in
 from wengert.compiler.trace.structure import GOLDEN, Structure, take_apart
 from wengert.compiler.trace.tracers import number_of
-from wengert.derivatives import Derivation, Numbers, assembled, derivations_of, last_begun, on_values, tree_leaves
+from wengert.derivatives import (
+    Derivation,
+    Numbers,
+    assembled,
+    coloring,
+    derivations_of,
+    last_begun,
+    on_values,
+    tree_leaves,
+)
 from wengert.engine import Value
 from wengert.ops import BUILT_IN, BY_NAME
 
@@ -33,6 +43,7 @@ class NotDifferentiable(Unliftable):
 
 
 ALONG = "hvp"  # takes a direction as its second argument
+SPARSE = (["sparse"], ["grad", "sparse"])
 
 
 def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
@@ -51,7 +62,7 @@ def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
         if not all(type(n) is int and 0 <= n < len(own) for n in numbers) or len({*numbers}) < len(numbers):
             return None
         levels.append((kind, [own[n] for n in numbers], several))
-    if "value_and_grad" in kinds[:-1]:
+    if {"value_and_grad", "sparse"}.intersection(kinds[:-1]):
         return None
     return Derived(base, signature, derivations, levels, extra)
 
@@ -68,6 +79,7 @@ class Derived:
 
     Attributes:
         function: calls the function with Values in place of the numbers to differentiate with respect to.
+        patterns: of sparse derivatives, by the number that comes before the entries.
         on_parameters: True once a recording has parameters, so that results are Values though the arguments are not.
     """
 
@@ -86,6 +98,8 @@ class Derived:
         self.last: Derivation = derivations[-1]
         self.derivations = derivations
         self.on_parameters: bool = False
+        self.patterns: dict[int, coloring.Pattern] = {}
+        self._numbers = count()
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
         self.function: Any = on_values(base, signature, names, extra)
 
@@ -115,7 +129,9 @@ class Derived:
         if self.extra:
             want = np.array(list(map(number_of, Numbers(sample).leaves)), float)
             return got.shape == want.shape and bool((np.abs(got - want) <= agree * np.abs(want)).all())
-        if self.last.kind == "value_and_grad":
+        if self.last.kind == "sparse":
+            got = self.dense(got).reshape(-1)
+        elif self.last.kind == "value_and_grad":
             first, got = got[0], got[1:]
             if not abs(first - number_of(sample.values[0])) <= agree * abs(first):
                 return False
@@ -126,6 +142,23 @@ class Derived:
         want = np.array(list(map(number_of, sample.tangents)), float)
         scale = np.abs(want) + np.abs(matrix) @ vector
         return bool((np.abs(matrix @ vector - want) <= agree * scale).all())
+
+    def dense(self, entries: Any) -> Any:
+        """Return the matrix of the entries that a sparse derivative has given."""
+        pattern = self.patterns.get(int(entries[0]))
+        if pattern is None:
+            return entries[3:].reshape(int(entries[1]), int(entries[2]))
+        made = np.zeros(pattern.shape)
+        made[pattern.rows, pattern.indices] = entries[1:]
+        return made
+
+    def colored(self, pattern: coloring.Pattern, symmetric: bool) -> tuple[coloring.Coloring, float]:
+        """Colour a pattern, and note it under a number."""
+        number = next(self._numbers)
+        self.patterns[number] = pattern
+        if symmetric:
+            return coloring.star_coloring(pattern), float(number)
+        return min(coloring.color_columns(pattern), coloring.color_rows(pattern), key=len), float(number)
 
     def of(self, arguments: Arguments, number: int, result: Any) -> Differentiation:
         """Return how to differentiate the program of a run on an example, which had this result.
@@ -183,20 +216,27 @@ class Differentiation:
         """
         program = candidate.lifted.program
         known = {array.name: array for array in program.of_role("input")}
-        are_values = bool(candidate.value_inputs) or len(candidate.own) > 0
+        is_sparse = self.levels[-1][0] == "sparse"
+        are_values = not is_sparse and (bool(candidate.value_inputs) or len(candidate.own) > 0)
         self.derived.on_parameters |= are_values and not candidate.value_inputs
         orders = len(self.levels) + bool(self.along) + are_values
         if orders > 1 and any(isinstance(step, Compute) and _has_own_rule(step.expr) for step in program.each_step()):
             raise NotDifferentiable("the rules of its own operations are recorded for first derivatives")
+        if is_sparse:
+            pattern = self.pattern(program, known)
         outputs, result = self.outputs, None
         batched = any(array.batched for array in program.of_role("input"))
         for number, (kind, inputs, names) in enumerate(self.levels):
             is_last = number == len(self.levels) - 1
             if any(name not in known for name in (*names, *self.along)):
                 raise NotDifferentiable("an integer to differentiate with respect to chooses an item of a list")
-            if kind != "jacobian" and not outputs.is_number():
+            if kind not in ("jacobian", "sparse") and not outputs.is_number():
                 raise NotDifferentiable("a gradient needs a function that returns one number")
-            if kind == "jacobian":
+            if kind == "sparse":
+                if batched or not len(pattern.indices):
+                    raise NotDifferentiable("a sparse derivative is of one example, and not 0 everywhere")
+                compressed(program, names, *self.derived.colored(pattern, symmetric=number == 1))
+            elif kind == "jacobian":
                 jacobian(program, names)
             else:
                 gradient(program, names, with_value=kind == "value_and_grad")
@@ -205,8 +245,8 @@ class Differentiation:
                 if shapes[0] != shapes[1]:
                     raise NotDifferentiable("the direction has another structure than the argument")
                 jvp(program, names, self.along)
-            count = program.outputs["out"].size
-            numbers: Any = [float(n) for n in range(count)]
+            size = program.outputs["out"].size
+            numbers: Any = [float(n) for n in range(size)]
             if is_last and are_values:
                 numbers = list(map(Value, numbers))
             result = assembled(kind, outputs, inputs, numbers)
@@ -214,8 +254,23 @@ class Differentiation:
             if is_last:
                 break
             order = [int(x) for x in outputs.leaves]
-            reordered(program, order, (count,) if count > 1 else ())
+            reordered(program, order, (size,) if size > 1 else ())
         self.finish(candidate, result, batched, are_values)
+
+    def pattern(self, program: Program, known: dict[str, Array]) -> coloring.Pattern:
+        """Return the pattern of a Jacobian or a Hessian, from the program of the function.
+
+        Raises:
+            NotDifferentiable: it is of another derivative.
+        """
+        names = self.levels[0][2]
+        if any(name not in known for name in names) or [kind for kind, *_ in self.levels] not in SPARSE:
+            raise NotDifferentiable("the pattern of such a derivative is not known")
+        if len(self.levels) == 1:
+            return jacobian_pattern(program, [known[name] for name in names])
+        if self.levels[1][2] != names or not self.outputs.is_number():
+            raise NotDifferentiable("a Hessian is with respect to the same arguments twice, of one number")
+        return hessian_pattern(program, [known[name] for name in names])
 
     def finish(self, candidate: Candidate, result: Any, batched: bool, are_values: bool) -> None:
         """Bring the output into the structure of the result."""
