@@ -328,7 +328,8 @@ class _Writer:
         if dtype.kind != "O":
             self.leaf += len(tree.children)
             copied = "copy()" if dtype.kind == "f" else f"astype({self.named(dtype)})"
-            return f"o[{start}:{self.leaf}].{copied}.reshape({tree.keys})", 2
+            reshaped = f".reshape({tree.keys})" if len(tree.keys) > 1 else ""
+            return f"o[{start}:{self.leaf}].{copied}{reshaped}", 2
         items, depth = self.items(tree.children)
         return f"cells({items}, {tree.keys})", depth + 1
 
