@@ -312,6 +312,14 @@ def test_zeros_in_a_direction_are_no_other_program() -> None:
     assert specializations(compiled) == 1
 
 
+def test_a_direction_of_integers_or_of_another_kind_of_list() -> None:
+    compiled, x = wengert.compile(hvp(rosenbrock)), [0.3, 2.0, 4.0]
+    for v in ([1, 0, 2], (1.0, 0.0, 2.0), np.array([1.0, 0.0, 2.0]), [1.0, 0.0, 2.0]):
+        for _ in range(3):
+            assert are_close(compiled(x, v), hvp(rosenbrock)(x, v))
+    assert specializations(compiled) == 4
+
+
 def test_branches_are_those_of_the_function() -> None:
     def f(x: Any) -> Any:
         return x[0] ** 2 * x[1] if x[0] > x[1] else tanh(x[0] * x[1])

@@ -77,6 +77,7 @@ class Runtime:
         self.passing: int = 0  # forgotten signatures with one example, as of a lambda that is made for a call;
         self.once: set[Any] = set()  # after many a signature is recorded at its second call: the keys seen once
         self.said: set[str] = set()
+        self.itself: WeakSet[Any] = WeakSet()  # signatures for which a derivative itself is recorded
         self.recording: list[Any] = [None]  # the thread that pops it records
         _runtimes.add(self)
         self.define()
@@ -96,7 +97,8 @@ class Runtime:
 
     def recorded_for(self, arguments: Arguments) -> tuple[Any, Derived | None]:
         """Return the function to record for calls with such arguments, and the derivative to take of its program."""
-        if self.derived is None or not self.derived.takes(arguments.signature):
+        signature = arguments.signature
+        if self.derived is None or signature in self.itself or not self.derived.takes(signature):
             return self.function, None
         return self.derived.function, self.derived
 
@@ -416,8 +418,9 @@ class Runtime:
             return not entry.is_eager
 
     def record_itself(self, entry: CacheEntry) -> None:
-        """Record the derivative itself from now on, operation by operation."""
-        self.derived = entry.candidate = None
+        """Record the derivative itself for such calls from now on, operation by operation."""
+        self.itself.add(entry.signature)
+        entry.candidate = None
 
     def add(self, entry: CacheEntry, candidate: Candidate, made: Specialization) -> None:
         """Add a specialization, if it matches the recorded result."""

@@ -366,7 +366,7 @@ def _matched_block(shape: tuple[int, ...] | None, y: Any, name: str) -> list[Any
     """List the numbers of y, which has to be one number or an array of this shape."""
     if shape is None:
         number = y.item() if is_array(y) and y.shape == () else y
-        return [number if isinstance(number, Value) else coerce.data(number)]
+        return [x if isinstance(x, Value) else coerce.data(x) for x in settle([number])]
     if not is_array(y):
         import numpy as np
 
