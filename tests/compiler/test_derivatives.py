@@ -239,6 +239,18 @@ def test_derivatives_of_compiled_functions_are_compiled() -> None:
     assert are_close(hvp(f)(x, v), hvp(rosenbrock)(x, v))
 
 
+def test_objects_with_a_derivative_of_their_own_are_functions_like_others() -> None:
+    class Polynomial:
+        def __call__(self, x: Any) -> Any:
+            return 3.0 * x**2
+
+        def derivative(self, *args: Any) -> Any:
+            raise AssertionError("nobody asks for it")
+
+    assert grad(Polynomial())(2.0) == 12.0
+    assert jacobian(grad(Polynomial()))(2.0) == 6.0
+
+
 def test_a_batch() -> None:
     xs = np.random.default_rng(1).normal(size=(20, 3))
     for derivative in (grad(rosenbrock), hessian(rosenbrock), jacobian(lambda x: [x[0] * x[1], x[2] ** 3])):

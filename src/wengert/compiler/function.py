@@ -195,7 +195,7 @@ class Compiled(CallPath):
 
         return RecordedModule(self._runtime)
 
-    def derivative(self, key: Any, function: Callable[..., Any]) -> Compiled:
+    def _compiled_derivative(self, key: Any, function: Callable[..., Any]) -> Compiled:
         """Compile a derivative of this function in the same way; the same one for each key."""
         return self._derivatives.setdefault(key, self._again(function))
 

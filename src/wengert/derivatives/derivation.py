@@ -40,7 +40,7 @@ def note(derivative: Function, derivation: Derivation) -> Function:
     function: Any = derivation.function
     if not _is_compiled(function):
         return derivative
-    compiled: Function = function.derivative(
+    compiled: Function = function._compiled_derivative(
         (derivation.kind, repr(derivation.argnums), derivation.has_aux), derivative
     )
     return compiled
@@ -80,7 +80,7 @@ def signature_of(function: Function) -> inspect.Signature:
 
 
 def _is_compiled(function: Any) -> bool:
-    return hasattr(type(function), "derivative")
+    return hasattr(type(function), "_compiled_derivative")
 
 
 class Begun(NamedTuple):
