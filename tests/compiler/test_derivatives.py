@@ -277,6 +277,15 @@ def test_a_long_function_does_not_wait() -> None:
     assert (compiled._runtime.last.calls, specializations(compiled)) == (1, 1)
 
 
+def test_an_object_that_is_passed_twice() -> None:
+    x = [3.0, 4.0]
+    compiled = wengert.compile(grad(lambda a, b: a[0] * b[0] * b[1]))
+    for point in ((x, x), ([3.0, 4.0], x), (x, x)):
+        assert compiled(*point) == [12.0, 0.0]
+    outer = wengert.compile(grad(lambda a: a[0] * x[0]))
+    assert [outer(x) for _ in range(3)] == [[3.0, 0.0]] * 3
+
+
 def test_an_argument_that_the_function_also_reads_from_outside() -> None:
     x = Value(3.0)
     compiled = wengert.compile(grad(lambda y: x * y))

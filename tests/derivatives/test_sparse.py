@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -93,6 +94,19 @@ def test_few_directions_and_only_what_may_be_nonzero() -> None:
     shapes = [array.shape for array in sparse.compiled._runtime.latest().kernel.program.arrays]
     assert any(shape[-1:] == (3,) for shape in shapes), "three colours"
     assert not any(200 in shape[:-1] and shape[-1] == 200 for shape in shapes), "no matrix"
+
+
+def test_a_large_one_needs_no_matrix() -> None:
+    """Nor does the check of its first call."""
+    x = np.linspace(-1.0, 2.0, 3_000)
+    tracemalloc.start()
+    matrix = hessian(chain, sparse=True)(x)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert matrix.nnz == 3 * 3_000 - 2
+    assert most < 3_000**2 * 8 / 2
+    middle = 1200.0 * x[1500] ** 2 - 400.0 * x[1501] + 202.0
+    assert matrix[1500, 1500] == pytest.approx(middle, rel=1e-12)
 
 
 def test_patterns_are_joined_over_branches() -> None:

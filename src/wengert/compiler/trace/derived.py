@@ -105,9 +105,9 @@ class Derived:
 
     def takes(self, signature: Signature) -> bool:
         """Return True if the program can be differentiated for calls with such arguments: Values in them may be read
-        elsewhere too, and a derivative is with respect to the argument alone.
+        elsewhere too, as may an object that is passed twice, and a derivative is with respect to one argument alone.
         """
-        return not any(leaf.kind == "v" for leaf in signature.leaves)
+        return not (signature.aliased or any(leaf.kind == "v" for leaf in signature.leaves))
 
     def finished(self, result: Any) -> Any:
         """Return a function of the derivative's arguments that returns it, from the run of `function` that has just
@@ -129,28 +129,25 @@ class Derived:
         if self.extra:
             want = np.array(list(map(number_of, Numbers(sample).leaves)), float)
             return got.shape == want.shape and bool((np.abs(got - want) <= agree * np.abs(want)).all())
-        if self.last.kind == "sparse":
-            got = self.dense(got).reshape(-1)
-        elif self.last.kind == "value_and_grad":
-            first, got = got[0], got[1:]
-            if not abs(first - number_of(sample.values[0])) <= agree * abs(first):
-                return False
-        else:
-            order = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, range(len(got)))).leaves
-            got[np.array(order, np.int64)] = got.copy()
-        matrix, vector = got.reshape(len(sample.tangents), -1), np.array(sample.vector)
+        vector = np.array(sample.vector)
         want = np.array(list(map(number_of, sample.tangents)), float)
-        scale = np.abs(want) + np.abs(matrix) @ vector
-        return bool((np.abs(matrix @ vector - want) <= agree * scale).all())
-
-    def dense(self, entries: Any) -> Any:
-        """Return the matrix of the entries that a sparse derivative has given."""
-        pattern = self.patterns.get(int(entries[0]))
-        if pattern is None:
-            return entries[3:].reshape(int(entries[1]), int(entries[2]))
-        made = np.zeros(pattern.shape)
-        made[pattern.rows, pattern.indices] = entries[1:]
-        return made
+        pattern = self.patterns.get(int(got[0])) if self.last.kind == "sparse" else None
+        if pattern is not None:
+            rows, parts = pattern.rows, got[1:] * vector[pattern.indices]
+            products = [np.bincount(rows, terms, len(want)) for terms in (parts, np.abs(parts))]
+        else:
+            if self.last.kind == "sparse":
+                got = got[3:]
+            elif self.last.kind == "value_and_grad":
+                first, got = got[0], got[1:]
+                if not abs(first - number_of(sample.values[0])) <= agree * abs(first):
+                    return False
+            else:
+                order = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, range(len(got)))).leaves
+                got[np.array(order, np.int64)] = got.copy()
+            matrix = got.reshape(len(want), -1)
+            products = [matrix @ vector, np.abs(matrix) @ vector]
+        return bool((np.abs(products[0] - want) <= agree * (np.abs(want) + products[1])).all())
 
     def colored(self, pattern: coloring.Pattern, symmetric: bool) -> tuple[coloring.Coloring, float]:
         """Colour a pattern, and note it under a number."""
