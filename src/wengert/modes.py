@@ -127,7 +127,7 @@ def suspended() -> Iterator[None]:
 
 
 def watched() -> AbstractContextManager[None]:
-    """Run each operation as it will be recorded: compiled functions uncompiled, and no derivative by the short way."""
+    """Run each operation as it will be recorded: compiled functions uncompiled, derivatives over Values."""
     return _changed(eager_only=True)
 
 

@@ -102,7 +102,7 @@ for k in (1, 2, 4, 6, 8, 10, 12, 14, 16):
 # %% [markdown]
 # It becomes better, down to about `1e-8`, and then it becomes worse. At `1e-16` it is 0, which is nonsense: a float holds
 # some 16 digits, and `3.0 + 1e-16` is `3.0` again. In between, `f(x + h)` and `f(x)` agree in nearly all their digits, and
-# what is left of their difference is rounding. A slope by nudging is never exact, whatever $h$ you take.
+# what is left of their difference is rounding. A slope found by nudging is never exact, whatever $h$ you take.
 #
 # There is a second trouble, and it is the larger one. Each slope costs another run of the function. A million inputs take
 # a million runs, for one step of learning.

@@ -39,12 +39,16 @@ def in_directions(program: Program, seeds: dict[int, Any]) -> None:
     Args:
         program: the program.
         seeds: by the id of each array that has other numbers in each direction these numbers, as an array of the
-            array's cells with a last axis for the directions. The arrays become constants.
+            array's cells with a last axis for the directions. The arrays become constants. One direction needs no axis.
     """
-    spread = _Spread(next(iter(seeds.values())).shape[-1], dependents(program.steps, seeds))
+    count = next(iter(seeds.values())).shape[-1]
     for array in program.arrays:
         if id(array) in seeds:
-            array.role, array.value = "const", np.ascontiguousarray(seeds[id(array)], float)
+            numbers = seeds[id(array)] if count > 1 else seeds[id(array)][..., 0]
+            array.role, array.value = "const", np.ascontiguousarray(numbers, float)
+    if count == 1:
+        return
+    spread = _Spread(count, dependents(program.steps, seeds, with_parts=True))
     made = {id(array): array for step in program.each_step() for array in (step.out, *step.reads)}
     made.update({id(array): array for array in program.arrays})
     made.update({id(array): array for step in program.steps for array in step.makes})
@@ -55,9 +59,9 @@ def in_directions(program: Program, seeds: dict[int, Any]) -> None:
     program.arrays += spread.added
 
 
-def dependents(steps: Iterable[Step], arrays: Iterable[int]) -> set[int]:
-    """Return the ids of the arrays that depend on some, among them these; and those of a loop's parts and outputs, if
-    its initial rows do.
+def dependents(steps: Iterable[Step], arrays: Iterable[int], with_parts: bool = False) -> set[int]:
+    """Return the ids of the arrays that depend on some, among them these; `with_parts`, also the parts of a loop whose
+    outputs depend on them by their initial rows alone.
     """
     found = set(arrays)
     for step in steps:
@@ -72,7 +76,7 @@ def dependents(steps: Iterable[Step], arrays: Iterable[int]) -> set[int]:
             found.update([id(each.out) for each in step.steps if any(id(array) in found for array in each.reads)])
             for output in step.outputs:
                 if not found.isdisjoint([id(output.part), id(output.out), id(output.initial)]):
-                    found.update([id(output.part), id(output.out)])
+                    found.update([id(output.part), id(output.out)] if with_parts else [id(output.out)])
     return found
 
 

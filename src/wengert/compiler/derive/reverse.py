@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from wengert.compiler.derive.directions import dependents
 from wengert.compiler.derive.reverse_loop import ReverseLoop
 from wengert.compiler.derive.sweep import Sweep
 from wengert.compiler.ir import ONE, Array, Compute, Expr, Loop, Program, fuse, take_factors_out, whole
@@ -48,12 +49,7 @@ class Reverse(Sweep):
         arrays = self.forward.arrays
         params = [] if self.each else [a for a in arrays if a.role == "param" and a.name not in self.fixed]
         sources = params + [a for a in arrays if a.role != "param" and a.name in self.wanted]
-        self.needed: set[int] = {id(a) for a in sources}
-        for step in self.forward.steps:
-            if isinstance(step, Loop):
-                self.add_needed_of(step)
-            elif any(id(a) in self.needed for a in step.reads):
-                self.needed.add(id(step.out))
+        self.needed: set[int] = dependents(self.forward.steps, map(id, sources))
         if self.seed is None and not self.each and (out.batched or self.weighted):
             self.program.seed = self.seed = Array("seed", out.shape if self.weighted else (), "const")
         if self.seed is not None and out.cell_shape:
@@ -78,21 +74,6 @@ class Reverse(Sweep):
             elif gradient is not None:
                 self.program.gradients[array.name] = self.add(array, array.shape, [], gradient)
         return self.program
-
-    def add_needed_of(self, loop: Loop) -> None:
-        """Add what a loop computes from needed arrays to `needed`, to a fixed point: iterations read earlier ones."""
-        known = -1
-        while known < len(self.needed):
-            known = len(self.needed)
-            for piece in loop.slices:
-                if piece.slice is not None and id(piece.slice.array) in self.needed:
-                    self.needed.add(id(piece))
-            for step in loop.steps:
-                if any(id(array) in self.needed for array in step.reads):
-                    self.needed.add(id(step.out))
-            for part, out, initial in loop.outputs:
-                if id(part) in self.needed or id(initial) in self.needed:
-                    self.needed.add(id(out))
 
     def cotangent(self, array: Array) -> Expr | Array | None:
         """Return the cotangent of an array: 1 or the seed for a scalar output, else what its readers contributed."""

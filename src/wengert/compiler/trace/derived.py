@@ -91,7 +91,6 @@ class Derived:
         levels: list[tuple[str, list[str], bool]],
         extra: str,
     ) -> None:
-        self.base = base
         self.signature = signature
         self.levels = levels
         self.extra = extra
