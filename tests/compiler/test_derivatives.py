@@ -15,7 +15,7 @@ np = pytest.importorskip("numpy")
 
 import wengert  # noqa: E402
 from tests.random_programs import random_program  # noqa: E402
-from wengert import Value, exp, grad, hessian, hvp, jacobian, log, nn, tanh, value_and_grad  # noqa: E402
+from wengert import Value, exp, grad, hessian, hvp, jacobian, jvp, log, nn, tanh, value_and_grad, vjp  # noqa: E402
 from wengert.derivatives import Numbers  # noqa: E402
 from wengert.ops import BUILT_IN, TABLE, Op  # noqa: E402
 
@@ -237,6 +237,95 @@ def test_derivatives_of_compiled_functions_are_compiled() -> None:
         assert specializations(derivative) == 1
     assert grad(f) is grad(f), "so that a call does not record anew"
     assert are_close(hvp(f)(x, v), hvp(rosenbrock)(x, v))
+
+
+def structured(x: Any, y: Any, scale: float = 2.0) -> Any:
+    return [x[0] * y["a"] * scale, {"b": exp(x[1]) + y["b"], "c": np.array([x[0] * x[1], y["b"][0] ** 2])}]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled(4)
+def test_both_modes_of_a_compiled_function(seed: int) -> None:
+    """`jvp` and `vjp` of a compiled function run its program, and give what they give for the function itself."""
+    program, draw = random_program(seed), random.Random(seed)
+    space: dict[str, Any] = {"wengert": wengert}
+    exec(str(program), space)
+    exec(f"def f(x): return program({', '.join(f'x[{n}]' for n in range(len(program.point)))})", space)
+    f = space["f"]
+    for function in (f, grad(f), lambda x: {"a": [f(x), x[0]], "b": (x[-1] * x[-1],)}):
+        compiled = wengert.compile(function)
+        for turn in range(3):
+            x = [v * (1.0 + draw.uniform(-0.01, 0.01) * turn) for v in program.point]
+            v = [draw.choice([0.0, 1.0, draw.uniform(-1.0, 1.0)]) for _ in x]
+            assert are_close(jvp(compiled, (x,), (v,)), jvp(function, (x,), (v,)), 1e-7)
+            (value, pullback), (want, plain) = vjp(compiled, x), vjp(function, x)
+            assert are_close(value, want)
+            w = Numbers(want).unflatten([draw.uniform(-1.0, 1.0) for _ in numbers(want)])
+            for _ in range(2):
+                assert are_close(pullback(w), plain(w), 1e-7)
+        counts = [specializations(made) for made in compiled._derivatives.values()]
+        assert counts == [1, 1, 1], "for the direction, the value and the cotangent"
+
+
+def test_both_modes_in_any_structure_and_what_they_refuse() -> None:
+    compiled = wengert.compile(structured)
+    x, y = [0.3, 0.7], {"a": 1.5, "b": np.array([2.0])}
+    for _ in range(3):
+        directions = ([1.0, 2.0], {"a": 0.5, "b": np.array([-1.0])})
+        assert are_close(jvp(compiled, (x, y), directions), jvp(structured, (x, y), directions))
+        (value, pullback), (want, plain) = vjp(compiled, x, y), vjp(structured, x, y)
+        assert are_close(value, want)
+        w = [2.0, {"b": np.array([1.0]), "c": np.array([0.5, 3.0])}]
+        assert are_close(pullback(w), plain(w))
+        y["b"][0] = 5.0  # the pullback is at the point where it was made
+        assert are_close(pullback(w), plain(w))
+        y["b"][0] = 2.0
+    for call in (
+        lambda f: jvp(f, (x, y), ([1.0], y)),
+        lambda f: vjp(f, x, y)[1]([1.0, 2.0]),
+        lambda f: vjp(f, x, y)[1]([1.0, {"b": np.array([1.0]), "c": np.array([1.0])}]),
+        lambda f: jvp(f, (x, "y"), (x, "y")),
+    ):
+        messages = []
+        for function in (compiled, structured):
+            with pytest.raises(wengert.errors.WengertError) as caught:
+                call(function)
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]
+
+
+def test_both_modes_run_the_function_once() -> None:
+    seen: list[float] = []
+
+    def noting(x: Any) -> Any:
+        seen.append(1.0)
+        return [x * x, x]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = wengert.compile(noting)
+        for count in range(1, 4):
+            value, pullback = vjp(compiled, 2.0)
+            assert (value, pullback([1.0, 1.0]), pullback([1.0, 0.0])) == ([4.0, 2.0], (5.0,), (4.0,))
+            assert jvp(compiled, (2.0,), (1.0,)) == ([4.0, 2.0], [4.0, 1.0])
+            assert len(seen) == 2 * count
+
+
+def test_both_modes_of_a_function_with_parameters() -> None:
+    w = Value(3.0)
+    compiled = wengert.compile(lambda x: w * x * x)
+    for turn in range(3):
+        value, slope = jvp(compiled, (2.0,), (1.0,))
+        slope.backward()
+        assert (value.data, slope.data, w.grad) == (12.0, 12.0, 4.0)
+        value, pullback = vjp(compiled, Value(2.0) if turn else 2.0)
+        (cotangent,) = pullback(0.5)
+        cotangent.backward()
+        assert (value.data, cotangent.data, w.grad) == (12.0, 6.0, 6.0)
+        w.grad = 0.0
+    outer = wengert.compile(lambda x: sum(jvp(compiled, (x,), (1.0,))) + vjp(compiled, x)[1](2.0)[0])
+    assert [outer(1.5).data for _ in range(3)] == [33.75] * 3
+    assert specializations(outer) == 1
 
 
 def test_objects_with_a_derivative_of_their_own_are_functions_like_others() -> None:

@@ -197,7 +197,7 @@ class Compiled(CallPath):
 
     def _compiled_derivative(self, key: Any, function: Callable[..., Any]) -> Compiled:
         """Compile a derivative of this function in the same way; the same one for each key."""
-        return self._derivatives.setdefault(key, self._again(function))
+        return self._derivatives.get(key) or self._derivatives.setdefault(key, self._again(function))
 
     def _again(self, function: Callable[..., Any]) -> Compiled:
         """Compile another function in the same way."""

@@ -7,7 +7,9 @@ from wengert.derivatives.derivation import (
     Derivation,
     assembled,
     derivations_of,
+    directions_of,
     last_begun,
+    last_run,
     on_values,
     signature_of,
 )
@@ -23,8 +25,18 @@ from wengert.derivatives.pytree import (
     tree_unflatten,
 )
 
-__all__ = ["Derivation", "KeyPath", "LinearMap", "Numbers", "argument_names", "assembled", "derivations_of", "keys_of"]
-__all__ += ["last_begun", "on_values", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+__all__ = ["Derivation", "KeyPath", "LinearMap", "Numbers", "argument_names", "assembled", "derivations_of"]
+__all__ += [
+    "directions_of",
+    "keys_of",
+    "last_begun",
+    "last_run",
+    "on_values",
+    "signature_of",
+    "tree_flatten",
+    "tree_leaves",
+]
+__all__ += ["tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -18,14 +18,17 @@ from wengert.node import settle
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["Begun", "Derivation", "assembled", "derivation_of", "derivations_of", "entries", "last_begun", "note"]
-__all__ += ["on_values", "signature_of"]
+__all__ = ["Begun", "Derivation", "assembled", "derivation_of", "derivations_of", "directions_of"]
+__all__ += ["entries", "is_compiled", "last_begun", "last_run", "note", "on_values", "remember_run", "signature_of"]
 
 Function = Callable[..., Any]
+DIRECTIONS = ("hvp", "jvp", "vjp", "value")  # take directions, or no more than the arguments to differentiate
 
 
 class Derivation(NamedTuple):
-    """What a derivative is of, and its kind: grad, value_and_grad, jacobian, hvp, or sparse (see `entries_of`)."""
+    """What a derivative is of, and its kind: grad, value_and_grad, jacobian, hvp, jvp, vjp, value, or sparse (see
+    `entries_of`). Those of `hvp`, `jvp` and `vjp` take directions too: see `signature_of`.
+    """
 
     kind: str
     function: Function
@@ -38,7 +41,7 @@ def note(derivative: Function, derivation: Derivation) -> Function:
     """Note on a derivative what it is of, and return it; that of a compiled function is compiled, too."""
     derivative.__derivation__ = derivation._replace(derivative=derivative)  # type: ignore[attr-defined]
     function: Any = derivation.function
-    if not _is_compiled(function):
+    if not is_compiled(function):
         return derivative
     compiled: Function = function._compiled_derivative(
         (derivation.kind, repr(derivation.argnums), derivation.has_aux), derivative
@@ -48,7 +51,7 @@ def note(derivative: Function, derivation: Derivation) -> Function:
 
 def derivation_of(function: Any) -> Derivation | None:
     """Return what a function is the derivative of; None if it is none."""
-    function = function.function if _is_compiled(function) else function
+    function = function.function if is_compiled(function) else function
     derivation: Derivation | None = getattr(function, "__dict__", {}).get("__derivation__")
     if derivation is None or derivation.derivative is not function:  # `functools.wraps` copies it
         return None
@@ -61,25 +64,43 @@ def derivations_of(function: Any) -> tuple[Any, list[Derivation]]:
     while (derivation := derivation_of(function)) is not None:
         found.append(derivation)
         function = derivation.function
-    return (function.function if _is_compiled(function) else function), found[::-1]
+    return (function.function if is_compiled(function) else function), found[::-1]
 
 
 def signature_of(function: Function) -> inspect.Signature:
-    """Return the signature of a function; that of a product with a vector has the vector after the first argument."""
+    """Return the signature of a function. A product with a vector takes directions: `hvp` one after the first argument,
+    `jvp` one for each argument after all of them, `vjp` one after all of them.
+    """
     import inspect
 
     derivation = derivation_of(function)
-    if derivation is None or derivation.kind != "hvp":
+    if derivation is None or derivation.kind not in DIRECTIONS:
         return inspect.signature(function)
     signature = signature_of(derivation.function)
-    first, *others = signature.parameters.values()
-    name = "v"
-    while name in signature.parameters:
-        name += "_"
-    return signature.replace(parameters=[first, first.replace(name=name, default=first.empty), *others])
+    count = len(derivation.argnums) if isinstance(derivation.argnums, tuple) else 1
+    given, others = list(signature.parameters.values())[:count], list(signature.parameters.values())[count:]
+    along = [signature.empty] * {"jvp": count, "value": 0}.get(derivation.kind, 1)
+    names = [f"v{n}" for n in range(len(along))] if len(along) > 1 else ["v"] * len(along)
+    while not signature.parameters.keys().isdisjoint(names):
+        names = [name + "_" for name in names]
+    made = [given[0].replace(name=name, default=signature.empty) for name in names]
+    required = [x.replace(default=signature.empty) for x in given]
+    if derivation.kind == "hvp":
+        return signature.replace(parameters=[*given, *made, *others])
+    return signature.replace(parameters=[*required, *made])
 
 
-def _is_compiled(function: Any) -> bool:
+def directions_of(function: Function) -> list[str]:
+    """List the names of the arguments that are directions, for a product with a vector."""
+    derivation = derivation_of(function)
+    if derivation is None or derivation.kind not in DIRECTIONS:
+        return []
+    own = signature_of(derivation.function).parameters
+    return [name for name in signature_of(function).parameters if name not in own]
+
+
+def is_compiled(function: Any) -> bool:
+    """Return True for what `compile` returns."""
     return hasattr(type(function), "_compiled_derivative")
 
 
@@ -96,6 +117,7 @@ class Begun(NamedTuple):
 
 class _Last(threading.local):
     begun: Begun | None = None  # of the last run of this thread
+    run: Any = None  # what `vjp` needs of it, if it was not compiled
 
 
 _last = _Last()
@@ -112,9 +134,22 @@ def last_begun() -> Begun:
     return begun
 
 
-def on_values(function: Function, signature: inspect.Signature, names: Collection[str], extra: str = "") -> Function:
+def remember_run(run: Any) -> None:
+    """Keep a run of a function for `last_run`."""
+    _last.run = run
+
+
+def last_run() -> Any:
+    """Return what `remember_run` was given last in this thread, once; None if nothing."""
+    run, _last.run = _last.run, None
+    return run
+
+
+def on_values(
+    function: Function, signature: inspect.Signature, names: Collection[str], extras: Sequence[str] = ()
+) -> Function:
     """Return a function that calls another one with Values in place of the numbers in some arguments, and without the
-    argument `extra`.
+    arguments `extras`.
     """
 
     @functools.wraps(function)
@@ -126,7 +161,7 @@ def on_values(function: Function, signature: inspect.Signature, names: Collectio
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
                 given[name] = numbers.unflatten(values)
-        kinds = {name: signature.parameters[name].kind for name in given if name != extra}
+        kinds = {name: signature.parameters[name].kind for name in given if name not in extras}
         by_name = [name for name, kind in kinds.items() if kind is kind.KEYWORD_ONLY]
         by_position = [given[name] for name in kinds if name not in by_name]
         _remember(Begun(by_position, began))
@@ -141,6 +176,10 @@ def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[An
     """Return a derivative in its structure, from its numbers: those of a Jacobian row by row."""
     if kind == "value_and_grad":
         return numbers[0], inputs.unflatten(numbers[1:])
+    if kind in ("jvp", "value"):
+        count = len(outputs.leaves)
+        value = outputs.unflatten(numbers[:count])
+        return value if kind == "value" else (value, outputs.unflatten(numbers[count:]))
     if kind == "sparse":
         return array_of(numbers, (len(numbers),))
     if kind != "jacobian":

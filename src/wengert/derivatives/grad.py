@@ -31,9 +31,19 @@ from importlib import import_module  # `compile`, which stands on derivatives, m
 from typing import Any, NamedTuple
 
 from wengert import modes
-from wengert.derivatives.derivation import Begun, Derivation, assembled, derivation_of, note, signature_of
+from wengert.derivatives.derivation import (
+    Begun,
+    Derivation,
+    assembled,
+    derivation_of,
+    is_compiled,
+    last_run,
+    note,
+    remember_run,
+    signature_of,
+)
 from wengert.derivatives.linearize import LinearMap, linear_map, linearize, linearize_gradient
-from wengert.derivatives.pytree import Numbers, array_of, tree_map
+from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.ops import coerce
@@ -223,9 +233,12 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(f"{name} is {coerce.named(given)}; expected a tuple of arguments, such as (x, y)")
+    compiled = None if has_aux or len(primals) != len(tangents) else _of_compiled("jvp", function, len(primals))
+    if compiled is not None:
+        pushed: tuple[Any, ...] = compiled(*primals, *tangents)
+        return pushed
     call = _Call(function, tuple(range(len(primals))), tuple(primals), {}, has_aux, "primals", forward=True)
-    along = call.run.jvp(_moving(call.inputs.match(tangents, "tangents")))
-    results = call.outputs.unflatten(call.run.values()), call.outputs.unflatten(along)
+    results = _pushed(call.run, call.outputs, call.inputs.match(tangents, "tangents"))
     return (*results, call.aux) if has_aux else results
 
 
@@ -249,15 +262,60 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     >>> value, pullback([1.0, 10.0])
     ([6.0, 3.0], (12.0, 3.0))
     """
+    compiled = None if has_aux else _of_compiled("value", function, len(primals))
+    if compiled is not None:
+        last_run()
+        value, given, run = compiled(*primals), tree_map(_copied, primals), last_run()
+        pulled = _of_compiled("vjp", function, len(primals)) if run is None else None
+        if pulled is not None:
+            return value, lambda cotangent: pulled(*given, cotangent)
+        return value, _pullback(*run)
     call = _Call(function, tuple(range(len(primals))), primals, {}, has_aux, "primals")
+    value, pullback = call.outputs.unflatten(call.run.values()), _pullback(call.run, call.outputs, call.inputs)
+    return (value, pullback, call.aux) if has_aux else (value, pullback)
 
+
+def _pushed(run: LinearMap, outputs: Numbers, tangents: list[Any]) -> tuple[Any, Any]:
+    """Return a run's value and its derivative along a direction, in their structure."""
+    along = run.jvp(_moving(tangents))
+    return outputs.unflatten(run.values()), outputs.unflatten(along)
+
+
+def _pullback(run: LinearMap, outputs: Numbers, inputs: Numbers) -> Function:
     def pullback(cotangent: Any) -> Any:
         """Return the cotangent of each argument, given that of the value."""
-        given = call.outputs.match(cotangent, "the cotangent")
-        return call.inputs.unflatten(call.run.vjp(dict(enumerate(given))))
+        given = outputs.match(cotangent, "the cotangent")
+        return inputs.unflatten(run.vjp(dict(enumerate(given))))
 
-    value = call.outputs.unflatten(call.run.values())
-    return (value, pullback, call.aux) if has_aux else (value, pullback)
+    return pullback
+
+
+def _of_compiled(kind: str, function: Any, count: int) -> Any:
+    """Return for a compiled function of so many arguments the compiled function for `jvp`, for `vjp` (of the arguments
+    and the cotangent), or for its value, from which `vjp` begins; None if it has to be followed operation by operation.
+    """
+    if not count or not is_compiled(function) or function.static:
+        return None
+    if modes.eager_only() or type(Value(0.0).data) is not float:  # another function that calls it is recorded
+        return None
+    positional = [x for x in function.signature.parameters.values() if x.kind <= x.POSITIONAL_OR_KEYWORD]
+    if len(positional) < count:
+        return None
+
+    def product(*args: Any) -> Any:
+        call = _Call(function, tuple(range(count)), args[:count], {}, False, "primals", forward=kind == "jvp")
+        if kind == "jvp":
+            return _pushed(call.run, call.outputs, call.inputs.match(args[count:], "tangents"))
+        if kind == "vjp":
+            return _pullback(call.run, call.outputs, call.inputs)(args[count])
+        remember_run((call.run, call.outputs, call.inputs))
+        return call.outputs.unflatten(call.run.values())
+
+    return note(product, Derivation(kind, function, tuple(range(count))))
+
+
+def _copied(x: Any) -> Any:
+    return x.copy() if is_array(x) else x
 
 
 class Product(NamedTuple):
@@ -354,22 +412,30 @@ def finished(derivations: Sequence[Derivation], begun: Begun, result: Any, *args
     """
     first, last = derivations[0], derivations[-1]
     order = len(derivations) + (last.kind == "hvp")
-    if (
-        last.kind == "sparse"
-        or order > 2
-        or (order == 2 and last.kind not in ("hvp", "jacobian"))
-        or first.argnums != last.argnums
-    ):
+    is_known = order == 1 or (
+        order == 2 and first.kind in ("grad", "hvp") and last.kind not in ("grad", "value_and_grad")
+    )
+    if last.kind == "sparse" or not is_known or first.argnums != last.argnums:
         return last.derivative(*args, **named)
     inputs, outputs = begun.inputs(first.argnums), Numbers(result, f"the result of {_name(first.function)}")
-    if first.kind != "jacobian":
+    if first.kind in ("grad", "value_and_grad", "hvp"):
         _check_number(first.function, outputs, result)
     run = linear_map(inputs.leaves, outputs.leaves, begun.began)
+    if order == 2:
+        run, outputs = linearize_gradient(run), inputs
+    along = list(args[len(begun.args) :])
     if last.kind == "hvp":
         _, v, *_ = signature_of(last.derivative).bind(*args, **named).arguments.values()
-        return inputs.unflatten(linearize_gradient(run).jvp(_moving(inputs.match(v, "v"))))
+        return inputs.unflatten(run.jvp(_moving(inputs.match(v, "v"))))
     if last.kind == "jacobian":
-        return _in_rows(run, outputs, inputs) if order == 1 else _in_rows(linearize_gradient(run), inputs, inputs)
+        return _in_rows(run, outputs, inputs)
+    if last.kind == "jvp":
+        return _pushed(run, outputs, inputs.match(along, "tangents"))
+    if last.kind == "vjp":
+        return _pullback(run, outputs, inputs)(*along)
+    if last.kind == "value":
+        remember_run((run, outputs, inputs))
+        return outputs.unflatten(run.values())
     slopes = inputs.unflatten(run.vjp({0: 1.0}))
     return slopes if last.kind == "grad" else (run.values()[0], slopes)
 

@@ -19,21 +19,26 @@ from wengert.compiler.derive.reverse import Reverse
 from wengert.compiler.ir import BATCH, FURTHER, ZERO, Access, Array, Assemble, Compute, Expr, Program, contiguous
 from wengert.derivatives import coloring
 
-__all__ = ["compressed", "gradient", "jacobian", "jvp", "reordered"]
+__all__ = ["compressed", "gradient", "jacobian", "jvp", "reordered", "vjp"]
 
 
 def gradient(program: Program, names: Sequence[str], with_value: bool = False) -> None:
     """Make the output, one number, its derivatives with respect to some inputs; with its value first, if asked."""
-    out, inputs = program.outputs["out"], _inputs(program, names)
-    by_input = _pulled_back(program, names, None)
-    parts: list[tuple[Array | None, int]] = [(out, 1)] * with_value
-    parts += [(by_input.get(array.name), array.size) for array in inputs]
-    placed, at = [], 0
-    for part, size in parts:
-        if part is not None:
-            placed.append((at, contiguous(part.cell_shape), part))
-        at += size
-    _set_output(program, at, placed)
+    value = [(program.outputs["out"], 1)] * with_value
+    _set_end_to_end(program, value + _cotangents(program, names, None))
+
+
+def vjp(program: Program, names: Sequence[str], along: Sequence[str]) -> None:
+    """Make the output the cotangents of some inputs, given that of the output by other inputs, end to end."""
+    out, at, parts = program.outputs["out"], 0, []
+    seed = Array("seed", (BATCH,) * _is_batched(program) + out.cell_shape, "value")
+    for array in _inputs(program, along):
+        strides = (1,) * seed.batched + contiguous(array.cell_shape)
+        parts.append((Access(seed, at, strides), _for_each_example(program, array)))
+        at += array.size
+    program.arrays.append(seed)
+    program.steps.append(Assemble(seed, parts))
+    _set_end_to_end(program, _cotangents(program, names, seed))
 
 
 def jacobian(program: Program, names: Sequence[str]) -> None:
@@ -79,12 +84,12 @@ def compressed(program: Program, names: Sequence[str], colors: coloring.Coloring
     _set_output(program, 1 + nonzeros.size, [(0, (), which), (1, (1,), nonzeros)])
 
 
-def jvp(program: Program, names: Sequence[str], along: Sequence[str]) -> None:
-    """Make the output its derivatives along a direction that other inputs give."""
+def jvp(program: Program, names: Sequence[str], along: Sequence[str], with_value: bool = False) -> None:
+    """Make the output its derivatives along a direction that other inputs give; with its value first, if asked."""
     out = program.outputs["out"]
     pairs = zip(_inputs(program, names), _inputs(program, along), strict=True)
     made = forward(program, {id(x): v for x, v in pairs}).get(id(out))
-    _set_output(program, out.size, [(0, contiguous(x.cell_shape), x) for x in (made,) if x is not None])
+    _set_end_to_end(program, [(out, out.size)] * with_value + [(made, out.size)])
 
 
 def reordered(program: Program, order: Any, shape: tuple[int, ...]) -> None:
@@ -132,6 +137,12 @@ def _several_pulled_back(program: Program, names: Sequence[str], directions: Any
     return [(at, x, by_input[x.name]) for at, x in zip(starts, inputs, strict=False) if x.name in by_input]
 
 
+def _cotangents(program: Program, names: Sequence[str], seed: Array | None) -> list[tuple[Array | None, int]]:
+    """Add a reverse sweep; return for each input its cotangent, None if it is 0, and its size."""
+    by_input = _pulled_back(program, names, seed)
+    return [(by_input.get(array.name), array.size) for array in _inputs(program, names)]
+
+
 def _pulled_back(program: Program, names: Sequence[str], seed: Array | None) -> dict[str, Array]:
     """Add a reverse sweep to a program; return the cotangents of some inputs."""
     made = Reverse(program, tuple(names), rules=FURTHER, seed=seed, each=True).run()
@@ -171,6 +182,16 @@ def _add(program: Program, name: str, shape: tuple[int, ...], reads: list[Access
     program.arrays.append(made)
     program.steps.append(Compute(made, shape, reads, expr))
     return made
+
+
+def _set_end_to_end(program: Program, parts: Sequence[tuple[Array | None, int]]) -> None:
+    """Make the output some arrays of given sizes, end to end; None for zeros."""
+    placed, at = [], 0
+    for part, size in parts:
+        if part is not None:
+            placed.append((at, contiguous(part.cell_shape), part))
+        at += size
+    _set_output(program, at, placed)
 
 
 def _set_output(program: Program, size: int, placed: Sequence[tuple[int, tuple[int, ...], Array]]) -> None:

@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 
 from wengert import derivatives
-from wengert.compiler.derive import compressed, gradient, hessian_pattern, jacobian, jacobian_pattern, jvp, reordered
+from wengert.compiler.derive import (
+    compressed,
+    gradient,
+    hessian_pattern,
+    jacobian,
+    jacobian_pattern,
+    jvp,
+    reordered,
+    vjp,
+)
 from wengert.compiler.ir import BATCH, LEAVES, Array, Compute, Expr, Loop, Program, fuse, unmask
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
@@ -28,11 +37,14 @@ from wengert.derivatives import (
     assembled,
     coloring,
     derivations_of,
+    directions_of,
     last_begun,
+    last_run,
     on_values,
     tree_leaves,
 )
 from wengert.engine import Value
+from wengert.errors import WengertError
 from wengert.ops import BUILT_IN, BY_NAME
 
 __all__ = ["Derived", "NotDifferentiable", "derived_from"]
@@ -42,7 +54,7 @@ class NotDifferentiable(Unliftable):
     """The program of a function cannot be differentiated so: the derivative itself is recorded."""
 
 
-ALONG = "hvp"  # takes a direction as its second argument
+PRODUCTS = ("hvp", "jvp", "vjp", "value")  # the last derivative of a function, if at all
 SPARSE = (["sparse"], ["grad", "sparse"])
 
 
@@ -50,11 +62,10 @@ def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
     """Return how to compile a function if it is a derivative whose function can be recorded in its place."""
     base, derivations = derivations_of(function)
     kinds = [derivation.kind for derivation in derivations]
-    parameters = list(signature.parameters)
-    if not kinds or any(derivation.has_aux for derivation in derivations) or ALONG in kinds[:-1]:
+    if not kinds or any(derivation.has_aux for derivation in derivations) or not {*PRODUCTS}.isdisjoint(kinds[:-1]):
         return None
-    extra = parameters[1] if kinds[-1] == ALONG else ""
-    own = [name for name in parameters if name != extra]  # the arguments of the function
+    extras = directions_of(function)
+    own = [name for name in signature.parameters if name not in extras]  # the arguments of the function
     levels = []
     for kind, _, argnums, *_ in derivations:
         several = isinstance(argnums, (tuple, list))
@@ -64,7 +75,7 @@ def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
         levels.append((kind, [own[n] for n in numbers], several))
     if {"value_and_grad", "sparse"}.intersection(kinds[:-1]):
         return None
-    return Derived(base, signature, derivations, levels, extra)
+    return Derived(base, signature, derivations, levels, extras)
 
 
 class Derived:
@@ -75,7 +86,7 @@ class Derived:
         signature: of the derivative.
         derivations: the derivatives, the first one first.
         levels: for each its kind, names of the arguments, whether `argnums` is a tuple.
-        extra: the name of the argument that is a direction; empty if there is none.
+        extras: the names of the arguments that are directions.
 
     Attributes:
         function: calls the function with Values in place of the numbers to differentiate with respect to.
@@ -89,18 +100,18 @@ class Derived:
         signature: inspect.Signature,
         derivations: Sequence[Derivation],
         levels: list[tuple[str, list[str], bool]],
-        extra: str,
+        extras: list[str],
     ) -> None:
         self.signature = signature
         self.levels = levels
-        self.extra = extra
+        self.extras = extras
         self.last: Derivation = derivations[-1]
         self.derivations = derivations
         self.on_parameters: bool = False
         self.patterns: dict[int, coloring.Pattern] = {}
         self._numbers = count()
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
-        self.function: Any = on_values(base, signature, names, extra)
+        self.function: Any = on_values(base, signature, names, extras)
 
     def takes(self, signature: Signature) -> bool:
         """Return True if the program can be differentiated for calls with such arguments: Values in them may be read
@@ -118,14 +129,15 @@ class Derived:
         """Return a function of the same arguments that computes, without the program, what a result is compared with:
         the derivative's product with a vector, another one for each number.
         """
-        if self.extra:  # it is a product
+        if self.last.kind in PRODUCTS:
             return self.last.derivative
         return partial(derivatives.grad.product, self.last, partial(directions, number))
 
     def matches(self, found: Any, sample: Any, agree: float) -> bool:
         """Return True if a result agrees with a sample, up to rounding."""
         got = np.array(list(map(number_of, Numbers(found).leaves)), float)
-        if self.extra:
+        if self.last.kind in PRODUCTS:
+            last_run()  # that of the sample: the program goes on
             want = np.array(list(map(number_of, Numbers(sample).leaves)), float)
             return got.shape == want.shape and bool((np.abs(got - want) <= agree * np.abs(want)).all())
         vector = np.array(sample.vector)
@@ -183,7 +195,8 @@ class Derived:
             if len(inputs.leaves) != sum([sizes[name] for name in arguments_of]):
                 raise NotDifferentiable("an argument to differentiate with respect to holds more than numbers")
             made.append((kind, inputs, [array for name in arguments_of for array in arrays[name]]))
-        return Differentiation(self, made, Numbers(result), arrays.get(self.extra, []))
+        along = [name for extra in self.extras for name in arrays[extra]]
+        return Differentiation(self, made, Numbers(result), along, [given[extra] for extra in self.extras])
 
 
 class Differentiation:
@@ -194,15 +207,22 @@ class Differentiation:
         levels: for each derivative its kind, the numbers to differentiate with respect to, and the program's inputs.
         outputs: the function's result.
         along: the inputs that give a direction.
+        directions: the arguments that do.
     """
 
     def __init__(
-        self, derived: Derived, levels: list[tuple[str, Numbers, list[str]]], outputs: Numbers, along: list[str]
+        self,
+        derived: Derived,
+        levels: list[tuple[str, Numbers, list[str]]],
+        outputs: Numbers,
+        along: list[str],
+        directions: list[Any],
     ) -> None:
         self.derived = derived
         self.levels = levels
         self.outputs = outputs
         self.along = along
+        self.directions = directions
 
     def apply(self, candidate: Candidate) -> None:
         """Differentiate the program of a recording that was just lifted.
@@ -215,7 +235,8 @@ class Differentiation:
         is_sparse = self.levels[-1][0] == "sparse"
         are_values = not is_sparse and (bool(candidate.value_inputs) or len(candidate.own) > 0)
         self.derived.on_parameters |= are_values and not candidate.value_inputs
-        orders = len(self.levels) + bool(self.along) + are_values
+        last = self.levels[-1][0]
+        orders = len(self.levels) + (last == "hvp") - (last == "value") + are_values
         if orders > 1 and any(isinstance(step, Compute) and _has_own_rule(step.expr) for step in program.each_step()):
             raise NotDifferentiable("the rules of its own operations are recorded for first derivatives")
         if is_sparse:
@@ -226,21 +247,28 @@ class Differentiation:
             is_last = number == len(self.levels) - 1
             if any(name not in known for name in (*names, *self.along)):
                 raise NotDifferentiable("an integer to differentiate with respect to chooses an item of a list")
-            if kind not in ("jacobian", "sparse") and not outputs.is_number():
+            if kind in ("grad", "value_and_grad", "hvp") and not outputs.is_number():
                 raise NotDifferentiable("a gradient needs a function that returns one number")
+            if kind in ("hvp", "jvp"):
+                shapes = [[known[name].shape for name in group] for group in (names, self.along)]
+                if shapes[0] != shapes[1]:
+                    raise NotDifferentiable("the direction has another structure than the argument")
             if kind == "sparse":
                 if batched or not len(pattern.indices):
                     raise NotDifferentiable("a sparse derivative is of one example, and not 0 everywhere")
                 compressed(program, names, *self.derived.colored(pattern, symmetric=number == 1))
             elif kind == "jacobian":
                 jacobian(program, names)
-            else:
+            elif kind in ("grad", "value_and_grad", "hvp"):
                 gradient(program, names, with_value=kind == "value_and_grad")
-            if kind == ALONG:
-                shapes = [[known[name].shape for name in group] for group in (names, self.along)]
-                if shapes[0] != shapes[1]:
-                    raise NotDifferentiable("the direction has another structure than the argument")
-                jvp(program, names, self.along)
+            if kind in ("hvp", "jvp"):
+                jvp(program, names, self.along, with_value=kind == "jvp")
+            elif kind == "vjp":
+                try:
+                    outputs.match(self.directions[0], "the cotangent")
+                except WengertError as problem:
+                    raise NotDifferentiable(str(problem)) from None
+                vjp(program, names, self.along)
             size = program.outputs["out"].size
             numbers: Any = [float(n) for n in range(size)]
             if is_last and are_values:
