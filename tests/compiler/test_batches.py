@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import warnings
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.compiler.checks import CLOSE, batch_of, difference, lifted, linear, s
 from wengert import Value
 from wengert.compiler import policy
 from wengert.compiler.backends import BACKENDS
+from wengert.derivatives import Numbers
 from wengert.errors import ArgumentError, DataError
 
 np = pytest.importorskip("numpy")
@@ -386,3 +388,70 @@ def test_a_generator_of_examples_is_read_by_no_one() -> None:
     loss = wengert.compile(lambda x: Value(2.0) * x)
     with pytest.raises((DataError, TypeError)):
         loss.mean(x for x in [1.0, 2.0])
+
+
+# -- results that are no regular array --------------------------------------------------------------------------------
+
+
+class Fit(NamedTuple):
+    value: Any
+    parts: Any
+
+
+def in_parts(x: Any) -> Any:
+    return {
+        "a": x[0] * 2.0,
+        "b": [x[1], x[2].exp() if isinstance(x[2], Value) else wengert.exp(x[2])],
+        "c": ((x[0],), x),
+    }
+
+
+def example(mapped: Any, n: int) -> list[Any]:
+    if isinstance(mapped, np.ndarray):
+        return mapped[n].tolist()
+    return [example(part, n) for part in (mapped.values() if isinstance(mapped, dict) else mapped)]
+
+
+def branching(x: Any) -> Any:
+    return (x[0], [x[1], x[2]]) if x[0] > 0.0 else (2.0 * x[0], [0.5, x[1] * x[2]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [in_parts, branching, lambda x: Fit(x[0], [x[1] * x[2], x[0]]), lambda x: [x[0], np.array([x[1], x[2]])]],
+)
+def test_map_keeps_the_parts_of_results_that_are_no_array(function: Any) -> None:
+    """As JAX's `vmap` does for each number, and for regular lists as arrays."""
+    rows = np.random.default_rng(3).normal(size=(9, 3))
+    want = [Numbers(function(row)) for row in rows]
+    compiled = wengert.compile(function)
+    for _ in range(6):
+        got = compiled.map(rows)
+        assert type(got) is type(function(rows[0]))
+        for n, numbers in enumerate(want):
+            assert Numbers(example(got, n)).leaves == pytest.approx(numbers.leaves, rel=1e-14)
+    lifted(compiled)
+
+
+def test_map_of_a_value_and_its_gradient_is_a_pair() -> None:
+    for make in (
+        lambda f: wengert.compile(wengert.value_and_grad(f)),
+        lambda f: wengert.value_and_grad(wengert.compile(f)),
+    ):
+        values, slopes = make(lambda x: x * x * x).map([1.0, 2.0])
+        assert (values.tolist(), slopes.tolist()) == ([1.0, 8.0], [3.0, 12.0]), "not an array of two by two"
+        values, slopes = make(lambda x: x[0] * x[1] ** 2).map(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+        assert values.tolist() == [4.0, 48.0, 180.0]
+        assert slopes.tolist() == [[4.0, 4.0], [16.0, 24.0], [36.0, 60.0]]
+
+
+def test_map_of_results_of_different_structure() -> None:
+    compiled = wengert.compile(lambda x: (x, [x, x]) if x > 0.0 else (x, [x]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            with pytest.raises(ArgumentError, match="same structure"):
+                compiled.map([1.0, -1.0, 2.0])
+    assert [part.tolist() for part in compiled.map([1.0, 2.0])] == [[1.0, 2.0], [[1.0, 1.0], [2.0, 2.0]]]
+    with pytest.raises(ArgumentError, match="use map"):
+        compiled.mean([1.0, 2.0])

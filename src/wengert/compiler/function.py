@@ -150,7 +150,16 @@ class Compiled(CallPath):
         return self.call_batch(args, named, "sum")
 
     def map(self, *args: Any, **named: Any) -> Any:
-        """Return the results for a batch as a NumPy array with the examples along the first axis, without a graph."""
+        """Return the results for a batch as a NumPy array with the examples along the first axis, without a graph.
+
+        Where a result is no regular array, such as a dict, or a pair of a number and a list, its lists, tuples and
+        dicts stay, with an array for each number or regular list in them: `compile(value_and_grad(f)).map` returns the
+        array of the values and that of the gradients.
+
+        Raises:
+            DataError: as for `mean`.
+            ArgumentError: the results differ in structure from example to example.
+        """
         return self.call_batch(args, named, "map")
 
     def prepare(self, *args: Any, **named: Any) -> None:

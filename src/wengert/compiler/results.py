@@ -7,29 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.trace import Aux, numbers_in, primal_of
+from wengert.compiler.trace import Aux, ResultLayout, numbers_in, primal_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.functions import mean
 from wengert.functions import sum as total
 
-__all__ = ["no_number", "reduce_results", "reduce_values"]
+__all__ = ["no_number", "reduce_results", "reduce_values", "rows_of_numbers"]
 
 PLAIN: frozenset[type] = frozenset({Value, float, int})  # the kinds of nearly all results
 
 
-def reduce_results(results: list[Any], how: str) -> Any:
-    """Return the mean, the sum or an array of the results (`how`: mean, sum, map).
+def reduce_results(results: list[Any], how: str, apart: bool = False) -> Any:
+    """Return the mean, the sum or the arrays of the results (`how`: mean, sum, map); `apart` keeps a tuple a tuple.
 
     Raises:
-        ArgumentError: the results differ in shape.
+        ArgumentError: the results differ in structure.
     """
     if how != "map":
         return reduce_values(results, how)
+    layout = ResultLayout.of(results[0], apart)
+    if layout is not None and not no_number(results[0]):
+        return layout.build(rows_of_numbers(results, layout))
+    return rows_of_numbers(results, None)
+
+
+def rows_of_numbers(results: Sequence[Any], layout: ResultLayout | None) -> Any:
+    """Return an array with the numbers of each result.
+
+    Raises:
+        ArgumentError: the results differ in structure.
+    """
     try:
+        if layout is not None:
+            results = [layout.leaves(x) for x in results]
         return np.array([x.data if type(x) is Value else _numbers(x) for x in results])
-    except ValueError:
-        raise ArgumentError("map gives an array: the function's results differ in shape, or are irregular") from None
+    except (TypeError, ValueError):
+        raise ArgumentError("map needs results of the same structure for all examples: they differ") from None
 
 
 def _numbers(x: Any) -> Any:
@@ -45,8 +59,10 @@ def no_number(result: Any) -> str:
     """
     if isinstance(result, Aux):
         return no_number(result.result)
-    if isinstance(result, (list, tuple)) or (isinstance(result, np.ndarray) and result.dtype == object):
-        items = result.flat if isinstance(result, np.ndarray) else result
+    if isinstance(result, (list, tuple, dict)) or (isinstance(result, np.ndarray) and result.dtype == object):
+        items = (
+            result.values() if isinstance(result, dict) else result.flat if isinstance(result, np.ndarray) else result
+        )
         return next((found for found in map(no_number, items) if found), "")
     if isinstance(result, (Value, int, float)):
         return ""

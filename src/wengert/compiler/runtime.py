@@ -27,7 +27,7 @@ from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
 from wengert.compiler.call import CacheEntry, Call, partials_of, same
 from wengert.compiler.lift import Unliftable
-from wengert.compiler.results import no_number, reduce_results, reduce_values
+from wengert.compiler.results import no_number, reduce_results, reduce_values, rows_of_numbers
 from wengert.compiler.trace import (
     DRAWS,
     Arguments,
@@ -54,7 +54,7 @@ from wengert.compiler.trace import (
     recorder_of_thread,
     rows_of,
 )
-from wengert.derivatives import signature_of
+from wengert.derivatives import derivations_of, signature_of
 from wengert.engine import Many
 from wengert.errors import ArgumentError, warn, warn_once
 
@@ -94,6 +94,8 @@ class Runtime:
         self.definition: Any = self.defined()
         self.arguments: Callable[..., Any] = Reader(self.compiled.signature, self.compiled.static).read
         self.derived: Derived | None = derived_from(self.function, self.compiled.signature)
+        _, derivations = derivations_of(self.function)
+        self.apart: bool = bool(derivations) and derivations[-1].kind == "value_and_grad"  # the tuples of a batch
 
     def recorded_for(self, arguments: Arguments) -> tuple[Any, Derived | None]:
         """Return the function to record for calls with such arguments, and the derivative to take of its program."""
@@ -147,7 +149,7 @@ class Runtime:
         call, rows = rows_of(function, self.compiled.signature, self.compiled.static, args, named)
         results = [call(*row) for row in rows]
         if recorder_of_thread() is None and not is_watched():
-            return reduce_results(results, how)
+            return reduce_results(results, how, self.apart)
         return results if how == "map" else reduce_values(results, how)
 
     def eager_batch(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
@@ -216,7 +218,10 @@ class Runtime:
             must_check = is_pure and ran.must_check()
             if must_check and not self.matches_on_some(entry, ran.served(), arguments, compared):
                 return self.each(arguments, how, compared)
-            return ran.found if ran.found is not None else self.mixed(arguments, how, ran.partial, ran.left, known)
+            found = ran.found
+            if found is None:
+                found = self.mixed(entry, arguments, how, ran.partial, ran.left, known)
+            return entry.finished(found, how)
         return self.each(arguments, how, known)
 
     def before(self, entry: CacheEntry, arguments: Arguments, row: int, how: str, partial: Any) -> Any:
@@ -259,18 +264,20 @@ class Runtime:
 
     def each(self, arguments: Arguments, how: str, known: dict[int, Any]) -> Any:
         """Serve a batch by the function itself, except for the examples whose results are known."""
-        return reduce_results(arguments.all_eager(self.function, known), how)
+        return reduce_results(arguments.all_eager(self.function, known), how, self.apart)
 
-    def mixed(self, arguments: Arguments, how: str, partial: Any, left: Any, known: dict[int, Any]) -> Any:
+    def mixed(
+        self, entry: CacheEntry, arguments: Arguments, how: str, partial: Any, left: Any, known: dict[int, Any]
+    ) -> Any:
         """Serve the rows of a batch that are left by the function itself, and return the whole result. `partial` has
         the specializations' results for the other rows, `known` the function's for some of these.
         """
         results = [known[n] if n in known else arguments.prepared(self.function, n)() for n in map(int, left)]
         if how != "map":
             return partial + reduce_values(results, "sum") * (1.0 / arguments.count() if how == "mean" else 1.0)
-        made = reduce_results(results, "map")
+        made = rows_of_numbers(results, entry.layout)
         if made.shape[1:] != partial.shape[1:]:
-            return reduce_results([partial[0], *results], how)  # raises an error
+            return rows_of_numbers([partial[0], *results], None)  # raises an error
         partial = partial.astype(np.promote_types(partial.dtype, made.dtype), copy=False)
         partial[left] = made
         return partial
@@ -383,7 +390,7 @@ class Runtime:
             return False
         try:
             recorded, derived = self.recorded_for(arguments)
-            candidate = record(recorded, arguments, arguments.example(number), result, watch)
+            candidate = record(recorded, arguments, arguments.example(number), result, watch, self.apart)
             if derived is not None:
                 candidate.differentiation = derived.of(arguments, number, result)
             entry.candidate = candidate
@@ -431,6 +438,10 @@ class Runtime:
         if fault:
             (self.fall_back if guards_pass else self.invalidate)(entry, fault)
             return
+        if entry.specializations and entry.layout != candidate.layout:
+            self.fall_back(entry, "the structure of its result differs between examples")
+            return
+        entry.layout = candidate.layout
         entry.specializations = [*entry.specializations, made]
         entry.least = max(entry.least, made.least)
 
@@ -493,7 +504,9 @@ class Runtime:
         if how:
             arguments = self.arguments(args, named, True)
             known: dict[int, Any] = {}
-            return found if self.matches_on_some(entry, served, arguments, known) else self.each(arguments, how, known)
+            if not self.matches_on_some(entry, served, arguments, known):
+                return self.each(arguments, how, known)
+            return entry.finished(found, how)
         if are_wide((args, named)):  # nearly always, and then nothing has to be read
             call = functools.partial(self.function, *args, **named)
             return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
@@ -552,7 +565,7 @@ class Runtime:
         self, entry: CacheEntry, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any
     ) -> bool:
         """Return True if a specialization matches the function's result; else drop it."""
-        reason = self.difference(made, arguments, example, result)
+        reason = self.difference(made, entry.layout, arguments, example, result)
         if not reason:
             made.checked += 1
             entry.checks += 1
@@ -574,7 +587,14 @@ class Runtime:
             warn(f"a recording of {self.name} is dropped: {why}")
 
     @np.errstate(all="ignore")
-    def difference(self, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
+    def difference(
+        self,
+        made: Specialization,
+        layout: Any,
+        arguments: Arguments,
+        example: Sequence[Any],
+        result: Any,
+    ) -> str:
         """Say how a specialization differs from the function's result for an example; empty if it does not."""
         arrays: Any = arguments.numbers(example)
         structure, leaves, cotangents = made.structure, [primal_of(result)], [1.0]
@@ -585,6 +605,11 @@ class Runtime:
             if structure.are_others(parts, arguments.values()):
                 return "a Value in its result is not the same argument or parameter at each call"
             leaves, cotangents = parts, structure.cotangents(made.checked)
+        elif layout is not None:
+            numbers = layout.leaves(result)
+            if numbers is None:
+                return "the structure of its result differs between calls"
+            leaves, cotangents = numbers, [0.0] * len(numbers)
         elif made.shape != ():
             cotangents = [0.0]
         elif kind_of(leaves[0]) is not made.kind:

@@ -17,6 +17,7 @@ from wengert.derivatives.linearize import LinearMap
 from wengert.derivatives.pytree import (
     KeyPath,
     Numbers,
+    PyTree,
     argument_names,
     keys_of,
     tree_flatten,
@@ -25,18 +26,9 @@ from wengert.derivatives.pytree import (
     tree_unflatten,
 )
 
-__all__ = ["Derivation", "KeyPath", "LinearMap", "Numbers", "argument_names", "assembled", "derivations_of"]
-__all__ += [
-    "directions_of",
-    "keys_of",
-    "last_begun",
-    "last_run",
-    "on_values",
-    "signature_of",
-    "tree_flatten",
-    "tree_leaves",
-]
-__all__ += ["tree_map", "tree_unflatten"]
+__all__ = ["Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names", "assembled", "derivations_of"]
+__all__ += ["directions_of", "keys_of", "last_begun", "last_run", "on_values", "signature_of", "tree_flatten"]
+__all__ += ["tree_leaves", "tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:

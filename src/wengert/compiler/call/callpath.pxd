@@ -9,7 +9,7 @@ cdef object MISSING
 cdef list in_force, NO_VALUES
 @cython.final
 cdef class CacheEntry:
-    cdef public object signature, candidate, latest, lock
+    cdef public object signature, candidate, latest, layout, lock
     cdef public list specializations
     cdef public str fallback_reason, clause
     cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite
@@ -20,6 +20,7 @@ cdef class CacheEntry:
     cdef Py_ssize_t first, last, arity
     cdef object numpy, ndarray
     cpdef bint is_current(self, Call call) except -1
+    cpdef object finished(self, object found, str how)
     cpdef Call acquire(self)
 @cython.final
 cdef class Call:

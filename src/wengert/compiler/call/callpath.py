@@ -72,6 +72,7 @@ class CacheEntry:
         self.invalidations = 0  # specializations that were dropped as they differed
         self.not_finite = 0  # calls that fell back as a number was not finite
         self.latest: Any = None
+        self.layout: Any = None  # what `map` makes of the array of its results; None for the array
         self.lock: Any = RLock()  # held to compile the candidate
         self.readers: list[Any] = []
         self.names: tuple[str, ...] = ()
@@ -89,6 +90,10 @@ class CacheEntry:
     def is_current(self, call: Call) -> bool:
         """Return True if nothing was recorded since the call tried the specializations."""
         return self.candidate is None and self.specializations is call.tried
+
+    def finished(self, found: Any, how: str) -> Any:
+        """Return the result of a batch in its structure."""
+        return found if self.layout is None or how != "map" else self.layout.build(found)
 
     def acquire(self) -> Call:
         """Return a `Call` that nobody else uses; one that is never released goes to the garbage collector."""
@@ -650,4 +655,6 @@ class CallPath:
             return self.runtime.eager_batch(args, named, how) if how else self.function(*args, **named)
         if found is None:
             return self.runtime.call(args, named, how)
-        return self.runtime.check(entry, served, args, named, how, found) if must_check else found
+        if must_check:
+            return self.runtime.check(entry, served, args, named, how, found)
+        return found if entry.layout is None else entry.finished(found, how)

@@ -2,6 +2,7 @@
 
 from wengert.compiler.trace.arguments import Arguments, Reader, Signature, StaticSpec, are_wide, flatten_argument
 from wengert.compiler.trace.derived import Derived, NotDifferentiable, derived_from
+from wengert.compiler.trace.layout import ResultLayout
 from wengert.compiler.trace.purity import DRAWS, PurityCheck
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.readers import readers_of
@@ -12,8 +13,17 @@ from wengert.compiler.trace.specialization import Specialization, lines_apart
 from wengert.compiler.trace.structure import Aux, kind_of, take_apart
 from wengert.compiler.trace.tracers import number_of
 
-__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "NotDifferentiable", "PurityCheck", "Reader"]
-__all__ += ["Recorder", "Signature", "Specialization", "StaticSpec", "Unrecordable", "are_wide", "derived_from"]
-__all__ += ["flatten_argument", "grads_of", "is_watched", "kind_of", "lines_apart", "number_of", "numbers_in"]
-__all__ += ["primal_of", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread", "rows_of"]
-__all__ += ["take_apart"]
+__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "NotDifferentiable", "PurityCheck", "ResultLayout"]
+__all__ += [
+    "Reader",
+    "Recorder",
+    "Signature",
+    "Specialization",
+    "StaticSpec",
+    "Unrecordable",
+    "are_wide",
+    "derived_from",
+]
+__all__ += ["flatten_argument", "grads_of", "is_watched", "kind_of", "lines_apart", "number_of"]
+__all__ += ["numbers_in", "primal_of", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread"]
+__all__ += ["rows_of", "take_apart"]

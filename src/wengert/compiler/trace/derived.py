@@ -28,7 +28,8 @@ from wengert.compiler.derive import (
 from wengert.compiler.ir import BATCH, LEAVES, Array, Compute, Expr, Loop, Program, fuse, unmask
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
-from wengert.compiler.trace.recording import Candidate, numbers_in
+from wengert.compiler.trace.layout import ResultLayout, flat_result
+from wengert.compiler.trace.recording import Candidate
 from wengert.compiler.trace.structure import GOLDEN, Structure, take_apart
 from wengert.compiler.trace.tracers import number_of
 from wengert.derivatives import (
@@ -303,16 +304,15 @@ class Differentiation:
         leaves = [result] if parts is None else parts.leaves
         order = [int(x.data if isinstance(x, Value) else x) for x in leaves]
         candidate.structure = None
-        candidate.shape = ()
+        shape: tuple[int, ...] | None = () if parts is None else (len(leaves),)
         if batched:
-            try:
-                candidate.shape = np.array(numbers_in(result), float).shape
-            except ValueError:
-                raise NotDifferentiable("map gives an array: the results differ in shape, or are irregular") from None
+            candidate.layout = ResultLayout.of(result, apart=self.levels[-1][0] == "value_and_grad")
+            shape = shape if candidate.layout is not None else flat_result(result)[0]
         elif parts is not None:
             candidate.structure = Structure(parts, parts, {}, (), 0, ())
-            candidate.shape = (len(leaves),)
-        shape = tuple([n for n in candidate.shape if n > 1])
+        assert shape is not None  # a layout has the shape of its numbers
+        candidate.shape = shape
+        shape = tuple([n for n in shape if n > 1])
         reordered(program, order, shape)
         candidate.kind = Value if are_values else float
         candidate.dtype = np.dtype(float)

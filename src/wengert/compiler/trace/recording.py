@@ -19,6 +19,7 @@ from wengert.compiler.derive import reverse
 from wengert.compiler.ir import Program, verify
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.trace.arguments import Arguments, ArraySpec
+from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.proxies import Proxies
 from wengert.compiler.trace.purity import CallTrace, PurityCheck
 from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, tracing
@@ -66,6 +67,7 @@ class Candidate:
         shape: the shape of the program's output; () for one number; None for an irregular result.
         kind: the class of the result; Value also for subclasses, and for a structure that holds some.
         dtype: the dtype of the array that `map` returns.
+        layout: what `map` makes of the output; None for an array.
         result: the numbers of the result; None if it is not known.
     """
 
@@ -75,10 +77,14 @@ class Candidate:
         self.nodes: int = run.size
         self.structure: Structure | None = structure
         self.shape: tuple[int, ...] | None = run.shape
+        self.layout: ResultLayout | None = run.layout
         self.kind: Any = kind_of(primal_of(result))
         if structure is not None:
             self.kind = Value if structure.computed.any() else float
-        numbers = None if run.shape is None else np.asarray(numbers_in(result if parts is None else parts.leaves))
+        leaves = result if parts is None else parts.leaves
+        if run.layout is not None:
+            self.kind, leaves = float, run.layout.leaves(result)
+        numbers = None if run.shape is None else np.asarray(numbers_in(leaves))
         self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
         self.result: Any = None if numbers is None else numbers.astype(float)
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
@@ -174,14 +180,22 @@ def _faults() -> Iterator[None]:
 @modes.suspended()  # no_grad() makes no difference to a recording
 @np.errstate(all="ignore")
 def record(
-    function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], result: Any, watch: PurityCheck
+    function: Callable[..., Any],
+    arguments: Arguments,
+    example: Sequence[Any],
+    result: Any,
+    watch: PurityCheck,
+    apart: bool = False,
 ) -> Candidate:
     """Run a function on an example, and record it; `result` and `watch` come from the run of the function itself.
+
+    For a batch, `apart` keeps a tuple a tuple.
 
     Raises:
         Unrecordable: it cannot be recorded; the message says why.
     """
-    trace = partial(_Trace, function, arguments, example, watch)
+    layout = ResultLayout.of(result, apart) if arguments.signature.batched else None
+    trace = partial(_Trace, function, arguments, example, watch, layout)
     parts = None if arguments.signature.batched else take_apart(result)
     try:
         run = trace()
@@ -189,7 +203,7 @@ def record(
         raise
     except Exception as problem:
         raise Unrecordable(_stopped(problem)) from problem
-    results = _flat_result(result)[1] if parts is None else parts.leaves
+    results = flat_result(result)[1] if parts is None else parts.leaves
     for got, want in zip(run.kinds, map(kind_of, results), strict=False):
         if got != np.dtype(float if want is Value else want).kind:
             raise Unrecordable(f"its result is a {want.__name__}, but another kind of number while tracing")
@@ -229,6 +243,7 @@ class _Trace:
         arguments: Arguments,
         example: Sequence[Any],
         watch: PurityCheck,
+        layout: ResultLayout | None,
         integers: Sequence[int] = (),
         fixed: bool = False,
     ) -> None:
@@ -284,7 +299,12 @@ class _Trace:
             self.parts = (
                 Parts(self.result) if is_known and id(self.result) not in self.chosen else None
             )  # returned as it is
-        self.shape, results = _flat_result(self.result)
+        self.shape, results = flat_result(self.result)
+        self.layout = layout
+        if layout is not None:
+            if layout.leaves(self.result) is None:
+                raise Unrecordable("its result has another structure while tracing")
+            self.shape = (len(results),)
         if self.parts is not None:  # a regular array, or end to end
             is_regular = self.shape is not None and len(results) == len(self.parts.leaves)
             results = self.parts.leaves
@@ -295,7 +315,7 @@ class _Trace:
         guards = self.recorder.guards.values()
         self.guards = [guard for guard in guards if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
         aux = self.result.auxiliary if isinstance(self.result, Aux) else None
-        self.auxiliary_shape, auxiliary = (None, []) if aux is None else _flat_result(aux)
+        self.auxiliary_shape, auxiliary = (None, []) if aux is None else flat_result(aux)
         self.auxiliary = [_as_value(x) for x in auxiliary]
         self.results = [_as_value(x) for x in results]
         nodes = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
@@ -600,21 +620,3 @@ def numbers_in(x: Any) -> Any:
 def _as_value(x: Any) -> Any:
     x = as_operand(x)
     return x if isinstance(x, Value) else Value(float(x))
-
-
-def _flat_result(result: Any) -> tuple[tuple[int, ...] | None, list[Any]]:
-    """Return the shape of a result and its numbers; the shape is None if it is not a regular array."""
-    if isinstance(result, Aux):
-        return _flat_result(result.result)
-    if isinstance(result, np.ndarray) and not result.ndim:
-        return _flat_result(result.item())
-    if isinstance(result, (list, tuple, np.ndarray)):
-        parts = [_flat_result(item) for item in result]
-        shapes = {shape for shape, _ in parts}
-        flat = [x for _, xs in parts for x in xs]
-        if len(shapes) != 1 or None in shapes:
-            return None, flat
-        inner = shapes.pop()
-        assert inner is not None
-        return (len(parts), *inner), flat
-    return (), [result]
