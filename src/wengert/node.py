@@ -18,7 +18,7 @@ if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
 __all__ = ["CODE", "WALK", "Node", "constant", "fresh", "kind", "refuse", "set_tracing_hook", "settle"]
-__all__ += ["supply"]
+__all__ += ["differentiated", "supply"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation's code; the bits above hold the tick
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label's index
@@ -298,9 +298,14 @@ def refuse(why: str) -> None:
         _tracing_hook.refuse(why)
 
 
+def differentiated(kind: str, function: Any, argnums: Any, args: Any) -> Any:
+    """Return a derivative that a traced function calls, if the tracer makes a program of it; else `NotImplemented`."""
+    return NotImplemented if _tracing_hook is None else _tracing_hook.differentiated(kind, function, argnums, args)
+
+
 def set_tracing_hook(hook: Any) -> None:
     """Set the tracer, or None. Its methods are called when a Value is read or copied (`read`, `detached`, `copied`) or
-    compared (`compared`, `same`), with the operands of each operation (`operands`) and by `refuse`.
+    compared (`compared`, `same`), with the operands of each operation (`operands`), by `refuse` and `differentiated`.
     """
     global _tracing_hook
     _tracing_hook = hook

@@ -390,7 +390,8 @@ class Runtime:
             return False
         try:
             recorded, derived = self.recorded_for(arguments)
-            candidate = record(recorded, arguments, arguments.example(number), result, watch, self.apart)
+            nests = derived is None and arguments.signature not in self.itself
+            candidate = record(recorded, arguments, arguments.example(number), result, watch, self.apart, nests)
             if derived is not None:
                 candidate.differentiation = derived.of(arguments, number, result)
             entry.candidate = candidate
@@ -454,7 +455,7 @@ class Runtime:
         by_rule = not (self.compiled.pinned or at_once)
         nodes, examples = candidate.nodes, entry.examples + self.expected
         others, backend = len(entry.specializations), self.compiled.backend
-        waits = by_rule and candidate.differentiation is None  # a derivative takes many times longer uncompiled
+        waits = by_rule and not candidate.is_derivative  # a derivative takes many times longer uncompiled
         if waits and not policy.lifts(nodes, examples):
             entry.until = policy.EXAMPLES - self.expected
             return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Collection, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert.derivatives.pytree import Numbers, array_of
@@ -53,9 +54,13 @@ def derivation_of(function: Any) -> Derivation | None:
     """Return what a function is the derivative of; None if it is none."""
     function = function.function if is_compiled(function) else function
     derivation: Derivation | None = getattr(function, "__dict__", {}).get("__derivation__")
-    if derivation is None or derivation.derivative is not function:  # `functools.wraps` copies it
-        return None
-    return derivation
+    if derivation is None or derivation.derivative is function:
+        return derivation
+    derivative = derivation.derivative
+    if not isinstance(function, FunctionType) or function.__code__ is not getattr(derivative, "__code__", None):
+        return None  # `functools.wraps` has copied the note
+    own = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))  # a copy that is traced
+    return derivation._replace(function=own["function"].cell_contents, derivative=function)
 
 
 def derivations_of(function: Any) -> tuple[Any, list[Derivation]]:

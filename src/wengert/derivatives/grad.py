@@ -46,6 +46,7 @@ from wengert.derivatives.linearize import LinearMap, linear_map, linearize, line
 from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
+from wengert.node import differentiated
 from wengert.ops import coerce
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
@@ -79,12 +80,13 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
     >>> grad(lambda x: x * grad(lambda y: x * y)(3.0))(2.0)    # of x * x, as the inner one is x
     4.0
     """
-    both = value_and_grad(function, argnums, has_aux)
 
     @_like(function, "gradient", Derivation("grad", function, argnums, has_aux))
     def gradient(*args: Any, **named: Any) -> Any:
-        value, slopes = both(*args, **named)
-        return (slopes, value[1]) if has_aux else slopes
+        made = NotImplemented if has_aux or named else differentiated("grad", function, argnums, args)
+        if made is NotImplemented:
+            value, made = _value_and_slopes(function, argnums, has_aux, args, named)
+        return (made, value[1]) if has_aux else made
 
     return gradient
 
@@ -102,13 +104,20 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
 
     @_like(function, "value and gradient", Derivation("value_and_grad", function, argnums, has_aux))
     def value_and_gradient(*args: Any, **named: Any) -> Any:
-        call = _Call(function, argnums, args, named, has_aux)
-        call.check_number(function)
-        (value,) = call.run.values()
-        slopes = call.inputs.unflatten(call.run.vjp({0: 1.0}))
-        return ((value, call.aux) if has_aux else value), slopes
+        made = NotImplemented if has_aux or named else differentiated("value_and_grad", function, argnums, args)
+        return _value_and_slopes(function, argnums, has_aux, args, named) if made is NotImplemented else made
 
     return value_and_gradient
+
+
+def _value_and_slopes(
+    function: Function, argnums: int | Sequence[int], has_aux: bool, args: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[Any, Any]:
+    call = _Call(function, argnums, args, named, has_aux)
+    call.check_number(function)
+    (value,) = call.run.values()
+    slopes = call.inputs.unflatten(call.run.vjp({0: 1.0}))
+    return ((value, call.aux) if has_aux else value), slopes
 
 
 def jacobian(
@@ -142,6 +151,9 @@ def jacobian(
 
     @_like(function, "Jacobian", Derivation("jacobian", function, argnums, has_aux))
     def jacobian_of(*args: Any, **named: Any) -> Any:
+        traced = NotImplemented if has_aux or named else differentiated("jacobian", function, argnums, args)
+        if traced is not NotImplemented:
+            return traced
         call = _Call(function, argnums, args, named, has_aux, forward=True)
         made = _in_rows(call.run, call.outputs, call.inputs)
         return (made, call.aux) if has_aux else made

@@ -317,7 +317,7 @@ def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
     """Make a NumPy array: of floats, or of objects if there are Values among the numbers."""
     import numpy as np
 
-    if not any(isinstance(x, Value) for x in numbers):
+    if not any(isinstance(x, Value) or type(x) in coerce.OWN for x in numbers):
         return np.array(numbers, dtype=float).reshape(shape)
     made = np.empty(len(numbers), dtype=object)
     made[:] = numbers

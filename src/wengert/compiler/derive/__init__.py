@@ -1,8 +1,8 @@
 """Differentiates programs: the derivatives of a program are programs. Finds which of them are not identically 0."""
 
-from wengert.compiler.derive.derivative import compressed, gradient, jacobian, jvp, reordered, vjp
+from wengert.compiler.derive.derivative import compressed, gradient, jacobian, joined, jvp, reordered, vjp
 from wengert.compiler.derive.reverse import reverse
 from wengert.compiler.derive.sparsity import hessian_pattern, jacobian_pattern
 
-__all__ = ["compressed", "gradient", "hessian_pattern", "jacobian", "jacobian_pattern", "jvp"]
-__all__ += ["reordered", "reverse", "vjp"]
+__all__ = ["compressed", "gradient", "hessian_pattern", "jacobian", "jacobian_pattern", "joined"]
+__all__ += ["jvp", "reordered", "reverse", "vjp"]

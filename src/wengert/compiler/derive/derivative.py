@@ -19,7 +19,7 @@ from wengert.compiler.derive.reverse import Reverse
 from wengert.compiler.ir import BATCH, FURTHER, ZERO, Access, Array, Assemble, Compute, Expr, Program, contiguous
 from wengert.derivatives import coloring
 
-__all__ = ["compressed", "gradient", "jacobian", "jvp", "reordered", "vjp"]
+__all__ = ["compressed", "gradient", "jacobian", "joined", "jvp", "reordered", "vjp"]
 
 
 def gradient(program: Program, names: Sequence[str], with_value: bool = False) -> None:
@@ -90,6 +90,12 @@ def jvp(program: Program, names: Sequence[str], along: Sequence[str], with_value
     pairs = zip(_inputs(program, names), _inputs(program, along), strict=True)
     made = forward(program, {id(x): v for x, v in pairs}).get(id(out))
     _set_end_to_end(program, [(out, out.size)] * with_value + [(made, out.size)])
+
+
+def joined(program: Program, parts: Sequence[Array], order: Any, shape: tuple[int, ...]) -> None:
+    """Make the output the numbers of several arrays, in an order among all of them, and in a shape."""
+    _set_end_to_end(program, [(part, part.size) for part in parts])
+    reordered(program, order, shape)
 
 
 def reordered(program: Program, order: Any, shape: tuple[int, ...]) -> None:

@@ -22,7 +22,7 @@ from wengert.compiler.ir.expression import (
     tangent,
     times,
 )
-from wengert.compiler.ir.passes import fuse, take_factors_out, unmask
+from wengert.compiler.ir.passes import fuse, merge_equal_steps, take_factors_out, unmask
 from wengert.compiler.ir.program import (
     BATCH,
     Access,
@@ -55,6 +55,15 @@ from wengert.compiler.ir.unroll import unrolled
 __all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "SYMBOLS", "ZERO", "Access"]
 __all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Program", "ProgramError"]
 __all__ += ["Slice", "Step", "addresses", "contiguous", "cotangents", "distinct", "expand", "fit", "fuse"]
-__all__ += ["grid_rows", "has_mask", "inputs", "is_nonnegative", "may_fold", "nested", "product_grid", "rename"]
-__all__ += ["repeated", "rewrite", "take_factors_out", "tangent", "times", "unmask", "unrolled", "verify", "whole"]
-__all__ += ["without_broadcast"]
+__all__ += [
+    "grid_rows",
+    "has_mask",
+    "inputs",
+    "is_nonnegative",
+    "may_fold",
+    "merge_equal_steps",
+    "nested",
+    "product_grid",
+]
+__all__ += ["rename", "repeated", "rewrite", "take_factors_out", "tangent", "times", "unmask", "unrolled"]
+__all__ += ["verify", "whole", "without_broadcast"]

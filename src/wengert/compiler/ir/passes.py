@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Expr, rewrite
+from wengert.compiler.ir.expression import Expr, has_mask, rewrite
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
 
-__all__ = ["fuse", "take_factors_out", "unmask"]
+__all__ = ["fuse", "merge_equal_steps", "take_factors_out", "unmask"]
 
 X: Expr = ("in", 0)
 
@@ -57,6 +59,39 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
         return access
     strides = tuple([source.strides[k] if k >= 0 else 0 for k in inner])
     return Access(source.array, source.base, strides)
+
+
+def merge_equal_steps(program: Program) -> None:
+    """Let the readers of a step that computes what an earlier one has computed read that one."""
+    known: dict[Any, Array] = {}
+    first: dict[int, Array] = {}  # by the id of an array that a later step makes
+    in_loops = {id(array) for step in program.steps if isinstance(step, Loop) for array in step.reads}
+    for step in program.steps:
+        if isinstance(step, Loop):
+            continue
+        if isinstance(step, Assemble):
+            step.parts = [(access, first.get(id(part), part)) for access, part in step.parts]
+            key: Any = (step.out.shape, *[(_key(access), id(part)) for access, part in step.parts])
+        else:
+            step.operands = [replace(x, array=first.get(id(x.array), x.array)) for x in step.operands]
+            key = (step.out.shape, step.axes, step.reduce, step.expr, _bytes(step.mask), *map(_key, step.operands))
+            key = (*key, *[id(x.array) for x in step.operands])
+        by_index = isinstance(step, Compute) and any(x.index is not None for x in step.operands)
+        by_mask = step.out.mask is not None or (isinstance(step, Compute) and has_mask(step.expr))
+        if id(step.out) in in_loops or by_index or by_mask:
+            continue
+        if known.setdefault(key, step.out) is not step.out:
+            first[id(step.out)] = known[key]
+    program.outputs = {name: first.get(id(array), array) for name, array in program.outputs.items()}
+    _drop_unread(program)
+
+
+def _key(access: Access) -> Any:
+    return access.base, access.strides, _bytes(access.table)
+
+
+def _bytes(x: Any) -> Any:
+    return None if x is None else (x.shape, x.tobytes())
 
 
 def take_factors_out(program: Program, before: Program) -> None:

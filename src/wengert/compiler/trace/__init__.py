@@ -1,7 +1,8 @@
 """Runs a function once and records what it computed, what it read from outside, and which branches it took."""
 
 from wengert.compiler.trace.arguments import Arguments, Reader, Signature, StaticSpec, are_wide, flatten_argument
-from wengert.compiler.trace.derived import Derived, NotDifferentiable, derived_from
+from wengert.compiler.trace.derived import Derived, derived_from
+from wengert.compiler.trace.differentiate import NotDifferentiable
 from wengert.compiler.trace.layout import ResultLayout
 from wengert.compiler.trace.purity import DRAWS, PurityCheck
 from wengert.compiler.trace.randomness import random_state

@@ -9,7 +9,6 @@ import inspect
 from collections.abc import Sequence
 from functools import partial
 from itertools import count
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,13 @@ import numpy as np
 from wengert import derivatives
 from wengert.compiler.derive import (
     compressed,
-    gradient,
     hessian_pattern,
-    jacobian,
     jacobian_pattern,
-    jvp,
     reordered,
-    vjp,
 )
-from wengert.compiler.ir import BATCH, LEAVES, Array, Compute, Expr, Loop, Program, fuse, unmask
-from wengert.compiler.lift import Unliftable
+from wengert.compiler.ir import Array, Program, fuse, unmask
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
+from wengert.compiler.trace.differentiate import NotDifferentiable, differentiate, operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.recording import Candidate
 from wengert.compiler.trace.structure import GOLDEN, Structure, take_apart
@@ -45,14 +40,8 @@ from wengert.derivatives import (
     tree_leaves,
 )
 from wengert.engine import Value
-from wengert.errors import WengertError
-from wengert.ops import BUILT_IN, BY_NAME
 
 __all__ = ["Derived", "NotDifferentiable", "derived_from"]
-
-
-class NotDifferentiable(Unliftable):
-    """The program of a function cannot be differentiated so: the derivative itself is recorded."""
 
 
 PRODUCTS = ("hvp", "jvp", "vjp", "value")  # the last derivative of a function, if at all
@@ -232,54 +221,23 @@ class Differentiation:
             NotDifferentiable: an input is one of indices, or the result has another structure.
         """
         program = candidate.lifted.program
-        known = {array.name: array for array in program.of_role("input")}
-        is_sparse = self.levels[-1][0] == "sparse"
+        kinds = [kind for kind, *_ in self.levels]
+        is_sparse = kinds[-1] == "sparse"
         are_values = not is_sparse and (bool(candidate.value_inputs) or len(candidate.own) > 0)
         self.derived.on_parameters |= are_values and not candidate.value_inputs
-        last = self.levels[-1][0]
-        orders = len(self.levels) + (last == "hvp") - (last == "value") + are_values
-        if orders > 1 and any(isinstance(step, Compute) and _has_own_rule(step.expr) for step in program.each_step()):
-            raise NotDifferentiable("the rules of its own operations are recorded for first derivatives")
-        if is_sparse:
-            pattern = self.pattern(program, known)
-        outputs, result = self.outputs, None
         batched = any(array.batched for array in program.of_role("input"))
-        for number, (kind, inputs, names) in enumerate(self.levels):
-            is_last = number == len(self.levels) - 1
-            if any(name not in known for name in (*names, *self.along)):
-                raise NotDifferentiable("an integer to differentiate with respect to chooses an item of a list")
-            if kind in ("grad", "value_and_grad", "hvp") and not outputs.is_number():
-                raise NotDifferentiable("a gradient needs a function that returns one number")
-            if kind in ("hvp", "jvp"):
-                shapes = [[known[name].shape for name in group] for group in (names, self.along)]
-                if shapes[0] != shapes[1]:
-                    raise NotDifferentiable("the direction has another structure than the argument")
-            if kind == "sparse":
-                if batched or not len(pattern.indices):
-                    raise NotDifferentiable("a sparse derivative is of one example, and not 0 everywhere")
-                compressed(program, names, *self.derived.colored(pattern, symmetric=number == 1))
-            elif kind == "jacobian":
-                jacobian(program, names)
-            elif kind in ("grad", "value_and_grad", "hvp"):
-                gradient(program, names, with_value=kind == "value_and_grad")
-            if kind in ("hvp", "jvp"):
-                jvp(program, names, self.along, with_value=kind == "jvp")
-            elif kind == "vjp":
-                try:
-                    outputs.match(self.directions[0], "the cotangent")
-                except WengertError as problem:
-                    raise NotDifferentiable(str(problem)) from None
-                vjp(program, names, self.along)
-            size = program.outputs["out"].size
-            numbers: Any = [float(n) for n in range(size)]
-            if is_last and are_values:
-                numbers = list(map(Value, numbers))
-            result = assembled(kind, outputs, inputs, numbers)
-            outputs = Numbers(result)
-            if is_last:
-                break
-            order = [int(x) for x in outputs.leaves]
-            reordered(program, order, (size,) if size > 1 else ())
+        if is_sparse:
+            known = {array.name: array for array in program.of_role("input")}
+            pattern = self.pattern(program, known)
+            if batched or not len(pattern.indices):
+                raise NotDifferentiable("a sparse derivative is of one example, and not 0 everywhere")
+            coloring, first = self.derived.colored(pattern, symmetric=len(kinds) == 2)
+
+        def entries(names: list[str]) -> None:
+            compressed(program, names, coloring, first)
+
+        number = Value if are_values else float
+        result = differentiate(program, self.levels, self.outputs, number, self.along, self.directions, entries)
         self.finish(candidate, result, batched, are_values)
 
     def pattern(self, program: Program, known: dict[str, Array]) -> coloring.Pattern:
@@ -323,27 +281,6 @@ class Differentiation:
         candidate.nodes = max(candidate.nodes, operations(program))
 
 
-def _has_own_rule(expr: Expr) -> bool:
-    """Return True if an operation of the user's own is in an expression."""
-    name, *operands = expr
-    if name in LEAVES:
-        return False
-    own = name == "by rule" or (name in BY_NAME and BY_NAME[name].code >= BUILT_IN)
-    return own or any(map(_has_own_rule, operands))
-
-
 def directions(number: int, count: int) -> list[float]:
     """Return a direction of so many numbers between 0.5 and 1.5, another one for each number."""
     return [0.5 + (number + n) * GOLDEN % 1.0 for n in range(1, count + 1)]
-
-
-def operations(program: Program) -> int:
-    """Count the operations of a program for one example."""
-    total = 0
-    for step in program.steps:
-        inner = step.steps if isinstance(step, Loop) else [step]
-        times = step.count if isinstance(step, Loop) else 1
-        for each in inner:
-            axes = each.axes if isinstance(each, Compute) else each.out.shape
-            total += times * prod([n for n in axes if n != BATCH])
-    return total

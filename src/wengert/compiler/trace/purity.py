@@ -433,4 +433,6 @@ def _is_pure(function: Any, by_user: bool) -> bool:
     if by_user and isinstance(of, ContextVar):  # its value changes between calls
         return False
     module = getattr(function, "__module__", None) or (of if isinstance(of, type) else type(of)).__module__
+    if function is sys.getrecursionlimit:  # `inspect.signature` asks for it
+        return True
     return module.partition(".")[0] in MODULES or (module == "_thread" and not by_user)

@@ -20,6 +20,7 @@ from wengert._forks import in_child
 from wengert.compiler.trace.tracers import (
     HOLDS,
     Integer,
+    Nesting,
     Number,
     as_operand,
     compared,
@@ -78,11 +79,14 @@ class Recorder:
     _numbers: dict[int, Any] = field(default_factory=dict)  # by the id of a node: its detached copy
     _busy: bool = False
     evaluating: bool = False
+    nests: bool = False  # derivatives that the function calls may become programs of their own: see `nested`
+    plain: set[int] = field(default_factory=set)  # the identities of the nodes of arguments that are no Values
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
         self.proxies: Any = None
         self.rules: Any = None  # records operations by a user's rules
+        self.nested: Any = None  # calls a derivative
         self.path: Any = None  # a CallTrace, which knows the last return: its result may be indexed at once
 
     def refuse(self, why: str) -> None:
@@ -94,6 +98,15 @@ class Recorder:
         if self.open:
             self.fallback_reason = self.fallback_reason or f"{running() or 'the function'} {why}"
             raise Unrecordable(self.fallback_reason)
+
+    def stop_nesting(self) -> None:
+        """Begin anew, without programs for derivatives.
+
+        Raises:
+            Nesting: always.
+        """
+        self.nests = False
+        raise Nesting
 
     def detached(self, x: Any) -> Any:
         """Return a node with the same number through which no gradient flows."""
@@ -209,6 +222,13 @@ class _TracingHook(threading.local):
     def refuse(self, why: str) -> None:
         if self.recorder is not None:
             self.recorder.refuse(why)
+
+    def differentiated(self, kind: str, function: Any, argnums: Any, args: Any) -> Any:
+        """Return a derivative at some arguments; `NotImplemented` if it has to be computed operation by operation."""
+        recorder = self.recorder
+        if recorder is None or not recorder.nests or not recorder.open:
+            return NotImplemented
+        return recorder.nested(recorder, kind, function, argnums, args)
 
     def apply(self, op: Op, xs: Any) -> Any:
         """Apply a user-defined operation by its rules; `NotImplemented` if nothing records."""

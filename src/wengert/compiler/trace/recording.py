@@ -7,6 +7,7 @@ import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,9 @@ from wengert.compiler.derive import reverse
 from wengert.compiler.ir import Program, verify
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.trace.arguments import Arguments, ArraySpec
+from wengert.compiler.trace.differentiate import operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
+from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
 from wengert.compiler.trace.proxies import Proxies
 from wengert.compiler.trace.purity import CallTrace, PurityCheck
 from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, tracing
@@ -31,7 +34,9 @@ from wengert.compiler.trace.tracers import (
     HOLDS,
     Bool,
     Integer,
+    Nesting,
     Number,
+    Pending,
     as_operand,
     is_traced,
     number_of,
@@ -90,10 +95,16 @@ class Candidate:
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
         self.guards: Guards = Guards(run.guards_in_words(), run.sides)
         self.differentiation: Any = None  # of the program, if a derivative is compiled: see `derived`
+        self.has_nested: bool = bool(run.nested)
         self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
         self._picks: list[Pick] = picks
         self._run: _Trace | None = run
         self._backward: Program | None = None
+
+    @property
+    def is_derivative(self) -> bool:
+        """True if it takes many times longer uncompiled."""
+        return self.differentiation is not None or self.has_nested
 
     @property
     def is_lifted(self) -> bool:
@@ -129,6 +140,8 @@ class Candidate:
             if self.differentiation is not None:
                 self.differentiation.apply(self)
                 verify(self.lifted.program)
+            elif self.has_nested:
+                self.nodes = max(self.nodes, operations(self.lifted.program))
             self.forward: int = self.lifted.program.size
             self._run, self._before = None, []  # frees the graph
         return self.lifted
@@ -186,10 +199,12 @@ def record(
     result: Any,
     watch: PurityCheck,
     apart: bool = False,
+    nests: bool = True,
 ) -> Candidate:
     """Run a function on an example, and record it; `result` and `watch` come from the run of the function itself.
 
-    For a batch, `apart` keeps a tuple a tuple.
+    For a batch, `apart` keeps a tuple a tuple. If it `nests`, derivatives that the function returns become programs of
+    their own.
 
     Raises:
         Unrecordable: it cannot be recorded; the message says why.
@@ -198,7 +213,8 @@ def record(
     trace = partial(_Trace, function, arguments, example, watch, layout)
     parts = None if arguments.signature.batched else take_apart(result)
     try:
-        run = trace()
+        run = _nested(trace) if nests else None
+        run = trace() if run is None else run
     except (Unrecordable, Unliftable):
         raise
     except Exception as problem:
@@ -225,6 +241,18 @@ def record(
     return Candidate(run, picks, result, parts, structure)
 
 
+def _nested(trace: Callable[..., _Trace]) -> _Trace | None:
+    """Record with programs of their own for derivatives that are returned; None if that is impossible."""
+    run: _Trace | None = None
+    try:
+        run = trace(nests=True)
+    except Nesting:
+        return None
+    except Exception:
+        return None  # begin anew: it may be for the derivatives
+    return run if run.recorder.nests and not (run.nested and run.recorder.picked) else None
+
+
 def _stopped(problem: Exception) -> str:
     """Say where and why tracing stopped with an error that the function itself does not raise."""
     lines = [Line(at.filename, at.lineno or 0) for at in traceback.extract_tb(problem.__traceback__)]
@@ -246,12 +274,14 @@ class _Trace:
         layout: ResultLayout | None,
         integers: Sequence[int] = (),
         fixed: bool = False,
+        nests: bool = False,
     ) -> None:
         self.example, self.batched = arguments.numbers(example), arguments.signature.batched
         self.recorder = Recorder(tells_bools=watch.tells_bools)
         follow_rules(watch.ran)
         self.proxies = self.recorder.proxies = Proxies(self.recorder, watch, arguments.signature.objects())
-        self.recorder.rules = record_rules
+        self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
+        self.recorder.nests = nests
         self.inputs: dict[str, Any] = {}
         self.integers: list[Integer] = []
         self.value_inputs: list[str] = []
@@ -267,6 +297,8 @@ class _Trace:
                 nodes[place], tracers[place] = self.input(leaf, name, x, given, fixed)
             if leaf.kind == "v":
                 self.value_inputs.append(name)
+            else:
+                self.recorder.plain.update(map(id, nodes))
             return made.item() if leaf.is_scalar else presented(made)
 
         def run() -> Any:
@@ -317,7 +349,11 @@ class _Trace:
         aux = self.result.auxiliary if isinstance(self.result, Aux) else None
         self.auxiliary_shape, auxiliary = (None, []) if aux is None else flat_result(aux)
         self.auxiliary = [_as_value(x) for x in auxiliary]
-        self.results = [_as_value(x) for x in results]
+        sources = {id(x.source): x.source for x in results if type(x) is Pending}
+        self.nested: list[Nested] = list(sources.values())
+        number = {each: n for n, each in enumerate(sources)}
+        self.at = [(number[id(x.source)], x.place) if type(x) is Pending else (None, n) for n, x in enumerate(results)]
+        self.results = [Value(0.0) if type(x) is Pending else _as_value(x) for x in results]
         nodes = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
         self.compared_sides = list({id(side): side for side in nodes}.values())
         number = {id(side): n for n, side in enumerate(self.compared_sides)}
@@ -327,7 +363,13 @@ class _Trace:
             nodes[:] = [x * 1.0 if id(x) in self.chosen else x for x in nodes]
         self.recorder.open = False
         self.proxies.release()
-        roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared_sides, *items)}
+        self.graphs = [each.graph(inputs) for each in self.nested]
+        began, captured = self.recorder.began, self.proxies.values() if self.nested else ()
+        of_nested = [x for each in self.nested for _, before in each.inputs.values() for x in before]
+        every = [x for graph in self.graphs for x in graph.values]
+        of_nested += [x for x in every if x._made < began or id(x) in captured]
+        self.results_of_nested = of_nested
+        roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared_sides, *items, *of_nested)}
         self.graph = Graph(*roots.values())
         self.size = len(Graph(*self.results, *self.compared_sides)) if items else len(self.graph)
         self.place = dict(zip(roots, self.graph.outputs, strict=True))
@@ -372,6 +414,8 @@ class _Trace:
         Raises:
             Unrecordable: it is not a number that a float can represent.
         """
+        if type(x) is Pending:
+            return "f"
         number = number_of(x)
         if type(number) not in GIVEN:
             raise Unrecordable(
@@ -496,28 +540,61 @@ class _Trace:
         return picks
 
     def lift(self, picks: list[Pick]) -> Lifted:
-        graph = self.graph
-        source = np.where(np.frombuffer(graph.codes, np.uint16) == 0, CONST, VALUE)
-        source[: self.given] = PARAM
-        captured = self.proxies.values()
-        source[[n for n, value in enumerate(graph.values) if id(value) in captured]] = PARAM
-        inputs: dict[str, Ints] = {}
-        for name, made in self.inputs.items():
-            places = np.array([self.place[id(x)] for x in made.reshape(-1)], np.int64).reshape(made.shape)
-            source[places] = INPUT
-            inputs[name] = places
-        nodes = {id(integer._node) for integer in self.integers}
-        indices = [name for name, made in self.inputs.items() if made.size and id(made.flat[0]) in nodes]
         if self.shape is None:
             raise Unliftable("its result is neither a number nor a regular array of numbers")
-        outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape)}
+        outputs: dict[str, Any] = {"out": (self.results, self.shape)}
         if self.auxiliary_shape is not None:
-            aux = np.array([self.place[id(x)] for x in self.auxiliary], np.int64)
-            outputs["auxiliary"] = aux.reshape(self.auxiliary_shape)
+            outputs["auxiliary"] = self.auxiliary, self.auxiliary_shape
         if self.compared_sides:
-            outputs["sides"] = np.array([self.place[id(x)] for x in self.compared_sides], np.int64)
-        blocks = self.proxies.blocks({id(value): n for n, value in enumerate(graph.values)})
-        return lift(graph, source, inputs, outputs, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
+            outputs["sides"] = self.compared_sides, (len(self.compared_sides),)
+        for n, each in enumerate(self.nested):
+            for name, (_, before) in each.inputs.items():
+                outputs[f"{name} of {n}"] = before, _squeezed(before)
+        lifted = self.lift_graph(self.graph, {}, outputs, picks)
+        if not self.nested:
+            return lifted
+        parts = []
+        for each, graph in zip(self.nested, self.graphs, strict=True):
+            inputs = {name: values for name, (values, _) in each.inputs.items()}
+            part = self.lift_graph(graph, inputs, {"out": (each.results, _squeezed(each.results))}, [])
+            own = [self.place[id(graph.values[place])] for place in part.parameters]
+            parts.append((replace(part, parameters=own), each))
+        return with_derivatives(lifted, parts, self.at, tuple([n for n in self.shape if n > 1]))
+
+    def lift_graph(
+        self, graph: Graph, inputs: dict[str, list[Value]], outputs: dict[str, Any], picks: list[Pick]
+    ) -> Lifted:
+        """Lift a graph that this run recorded.
+
+        Args:
+            graph: the graph.
+            inputs: the Values that are inputs besides the arguments, by name.
+            outputs: the Values of each result, and its shape, by name.
+            picks: the operands that integers choose.
+        """
+        place = {id(value): n for n, value in enumerate(graph.values)}
+        source = np.where(np.frombuffer(graph.codes, np.uint16) == 0, CONST, VALUE)
+        source[: bisect_left(graph.values, self.recorder.began, key=_age)] = PARAM  # older Values come first
+        captured = self.proxies.values()
+        source[[n for n, value in enumerate(graph.values) if id(value) in captured]] = PARAM
+        places: dict[str, Ints] = {}
+        arrays = [(name, [id(x) for x in made.reshape(-1)], made.shape) for name, made in self.inputs.items()]
+        arrays += [(name, [id(x) for x in values], _squeezed(values)) for name, values in inputs.items()]
+        for name, ids, shape in arrays:
+            places[name] = np.array([place[x] for x in ids], np.int64).reshape(shape)
+            source[places[name]] = INPUT
+        nodes = {id(integer._node) for integer in self.integers}
+        indices = [name for name, made in self.inputs.items() if made.size and id(made.flat[0]) in nodes]
+        wanted = {
+            name: np.array([place[id(x)] for x in values], np.int64).reshape(shape)
+            for name, (values, shape) in outputs.items()
+        }
+        blocks = self.proxies.blocks(place)
+        return lift(graph, source, places, wanted, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
+
+
+def _squeezed(values: Sequence[Any]) -> tuple[int, ...]:
+    return (len(values),) if len(values) > 1 else ()
 
 
 def primal_of(result: Any) -> Any:

@@ -22,8 +22,9 @@ from wengert.compiler.ir import COMPARISONS
 from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce
 
-__all__ = ["EXACT", "FINITE", "HOLDS", "Bool", "Integer", "Number", "TracedArray", "as_operand", "choice", "compared"]
-__all__ += ["computed", "concrete", "converted", "is_traced", "number_of", "presented", "recorded", "values_in"]
+__all__ = ["EXACT", "FINITE", "HOLDS", "Bool", "Integer", "Nesting", "Number", "Pending", "TracedArray", "as_operand"]
+__all__ += ["choice", "compared", "computed", "concrete", "converted", "is_traced", "number_of", "presented"]
+__all__ += ["recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
@@ -290,7 +291,44 @@ class Bool(Number):
         return +self if is_int else super()._method(name, *args, **named)
 
 
-TRACED = frozenset((Number, Integer, Bool))
+class Pending(Number):
+    """A number of a derivative whose program is made later: see `nested`. The recorded function may only return it."""
+
+    __slots__ = ("place", "source")
+
+    def __init__(self, source: Any, place: int) -> None:
+        self.source: Any = source  # the derivative
+        self.place: int = place  # among its numbers
+        self.doubt: Callable[[], Any] | None = None
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return float
+
+    @property
+    def recorder(self) -> Any:
+        raise Nesting
+
+    @property
+    def number(self) -> Any:
+        raise Nesting
+
+    @property
+    def most(self) -> Any:  # type: ignore[override]
+        raise Nesting
+
+    def operand(self) -> Any:
+        raise Nesting
+
+    def concrete(self) -> Any:
+        raise Nesting
+
+
+class Nesting(BaseException):
+    """A recorded function computes with a derivative, so that it has to be recorded operation by operation."""
+
+
+TRACED = frozenset((Number, Integer, Bool, Pending))
 coerce.OWN.update(TRACED)
 
 
@@ -690,7 +728,7 @@ def presented(x: Any) -> Any:
             x = _each(x, kind.type)
             first = x.flat[0]
     made = x.view(TracedArray)
-    made.kind = np.dtype(type(first.number)) if is_traced(first) else None
+    made.kind = np.dtype(first.__class__) if is_traced(first) else None
     return made
 
 

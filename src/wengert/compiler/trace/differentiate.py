@@ -1,0 +1,107 @@
+"""Takes derivatives of a recorded function's program, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from wengert.compiler.derive import gradient, jacobian, jvp, reordered, vjp
+from wengert.compiler.ir import BATCH, LEAVES, Compute, Expr, Loop, Program
+from wengert.compiler.lift import Unliftable
+from wengert.derivatives import Numbers, assembled
+from wengert.engine import Value
+from wengert.errors import WengertError
+from wengert.ops import BUILT_IN, BY_NAME
+
+__all__ = ["Level", "NotDifferentiable", "differentiate", "operations"]
+
+# The kind of a derivative, the numbers to differentiate with respect to, and the program's inputs for them.
+Level = tuple[str, Numbers, list[str]]
+
+
+class NotDifferentiable(Unliftable):
+    """The program of a function cannot be differentiated so: the derivative itself is recorded."""
+
+
+def differentiate(
+    program: Program,
+    levels: Sequence[Level],
+    outputs: Numbers,
+    number: Callable[[float], Any] = float,
+    along: Sequence[str] = (),
+    directions: Sequence[Any] = (),
+    entries: Callable[[list[str]], None] | None = None,
+) -> Any:
+    """Differentiate a program, in place.
+
+    Args:
+        program: the program.
+        levels: the derivatives, the first one first.
+        outputs: the function's result.
+        number: makes a number of the result: Value, if it consists of Values.
+        along: the inputs that give a direction.
+        directions: the arguments that do.
+        entries: makes the program that of the nonzeros of a sparse derivative, with respect to some inputs.
+
+    Returns:
+        The derivative in its structure; each number is the place of that number in the program's output.
+
+    Raises:
+        NotDifferentiable: an input is one of indices, the result has another structure, or a rule has no such order.
+    """
+    known = {array.name: array for array in program.of_role("input")}
+    last = levels[-1][0]
+    orders = len(levels) + (last == "hvp") - (last == "value") + (number is Value)
+    if orders > 1 and any(isinstance(step, Compute) and _has_own_rule(step.expr) for step in program.each_step()):
+        raise NotDifferentiable("the rules of its own operations are recorded for first derivatives")
+    result: Any = None
+    for level, (kind, inputs, names) in enumerate(levels, 1):
+        if any(name not in known for name in (*names, *along)):
+            raise NotDifferentiable("an integer to differentiate with respect to chooses an item of a list")
+        if kind in ("grad", "value_and_grad", "hvp") and not outputs.is_number():
+            raise NotDifferentiable("a gradient needs a function that returns one number")
+        if kind in ("hvp", "jvp") and [known[x].shape for x in names] != [known[x].shape for x in along]:
+            raise NotDifferentiable("the direction has another structure than the argument")
+        if kind == "sparse" and entries is not None:
+            entries(names)
+        elif kind == "jacobian":
+            jacobian(program, names)
+        elif kind in ("grad", "value_and_grad", "hvp"):
+            gradient(program, names, with_value=kind == "value_and_grad")
+        if kind in ("hvp", "jvp"):
+            jvp(program, names, along, with_value=kind == "jvp")
+        elif kind == "vjp":
+            try:
+                outputs.match(directions[0], "the cotangent")
+            except WengertError as problem:
+                raise NotDifferentiable(str(problem)) from None
+            vjp(program, names, along)
+        size = program.outputs["out"].size
+        is_last = level == len(levels)
+        result = assembled(kind, outputs, inputs, [number(float(n)) if is_last else float(n) for n in range(size)])
+        if not is_last:
+            outputs = Numbers(result)
+            reordered(program, [int(x) for x in outputs.leaves], (size,) if size > 1 else ())
+    return result
+
+
+def _has_own_rule(expr: Expr) -> bool:
+    """Return True if an operation of the user's own is in an expression."""
+    name, *operands = expr
+    if name in LEAVES:
+        return False
+    own = name == "by rule" or (name in BY_NAME and BY_NAME[name].code >= BUILT_IN)
+    return own or any(map(_has_own_rule, operands))
+
+
+def operations(program: Program) -> int:
+    """Count the operations of a program for one example."""
+    total = 0
+    for step in program.steps:
+        inner = step.steps if isinstance(step, Loop) else [step]
+        times = step.count if isinstance(step, Loop) else 1
+        for each in inner:
+            axes = each.axes if isinstance(each, Compute) else each.out.shape
+            total += times * prod([n for n in axes if n != BATCH])
+    return total
