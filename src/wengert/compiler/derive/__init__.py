@@ -2,7 +2,7 @@
 
 from wengert.compiler.derive.derivative import compressed, gradient, jacobian, jvp, reordered
 from wengert.compiler.derive.reverse import reverse
-from wengert.compiler.derive.sparsity import hessian_pattern, jacobian_pattern
+from wengert.compiler.derive.sparsity import jacobian_pattern
 
-__all__ = ["compressed", "gradient", "hessian_pattern", "jacobian", "jacobian_pattern", "jvp"]
+__all__ = ["compressed", "gradient", "jacobian", "jacobian_pattern", "jvp"]
 __all__ += ["reordered", "reverse"]

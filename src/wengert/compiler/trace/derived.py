@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from wengert import derivatives
-from wengert.compiler.derive import compressed, gradient, hessian_pattern, jacobian, jacobian_pattern, jvp, reordered
-from wengert.compiler.ir import BATCH, LEAVES, Array, Compute, Expr, Loop, Program, fuse, unmask
+from wengert.compiler.derive import compressed, gradient, jacobian, jacobian_pattern, jvp, reordered
+from wengert.compiler.ir import BATCH, LEAVES, Compute, Expr, Loop, Program, fuse, unmask
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
 from wengert.compiler.trace.recording import Candidate, numbers_in
@@ -42,8 +42,8 @@ class NotDifferentiable(Unliftable):
     """The program of a function cannot be differentiated so: the derivative itself is recorded."""
 
 
+NUMBERS = count()  # of the programs of sparse derivatives
 ALONG = "hvp"  # takes a direction as its second argument
-SPARSE = (["sparse"], ["grad", "sparse"])
 
 
 def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
@@ -98,7 +98,6 @@ class Derived:
         self.derivations = derivations
         self.on_parameters: bool = False
         self.patterns: dict[int, coloring.Pattern] = {}
-        self._numbers = count()
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
         self.function: Any = on_values(base, signature, names, extra)
 
@@ -148,14 +147,6 @@ class Derived:
             products = [matrix @ vector, np.abs(matrix) @ vector]
         return bool((np.abs(products[0] - want) <= agree * (np.abs(want) + products[1])).all())
 
-    def colored(self, pattern: coloring.Pattern, symmetric: bool) -> tuple[coloring.Coloring, float]:
-        """Colour a pattern, and note it under a number."""
-        number = next(self._numbers)
-        self.patterns[number] = pattern
-        if symmetric:
-            return coloring.star_coloring(pattern), float(number)
-        return min(coloring.color_columns(pattern), coloring.color_rows(pattern), key=len), float(number)
-
     def of(self, arguments: Arguments, number: int, result: Any) -> Differentiation:
         """Return how to differentiate the program of a run on an example, which had this result.
 
@@ -183,7 +174,7 @@ class Derived:
             if len(inputs.leaves) != sum([sizes[name] for name in arguments_of]):
                 raise NotDifferentiable("an argument to differentiate with respect to holds more than numbers")
             made.append((kind, inputs, [array for name in arguments_of for array in arrays[name]]))
-        return Differentiation(self, made, Numbers(result), arrays.get(self.extra, []))
+        return Differentiation(self, made, Numbers(result, "the result"), arrays.get(self.extra, []))
 
 
 class Differentiation:
@@ -218,8 +209,6 @@ class Differentiation:
         orders = len(self.levels) + bool(self.along) + are_values
         if orders > 1 and any(isinstance(step, Compute) and _has_own_rule(step.expr) for step in program.each_step()):
             raise NotDifferentiable("the rules of its own operations are recorded for first derivatives")
-        if is_sparse:
-            pattern = self.pattern(program, known)
         outputs, result = self.outputs, None
         batched = any(array.batched for array in program.of_role("input"))
         for number, (kind, inputs, names) in enumerate(self.levels):
@@ -229,9 +218,14 @@ class Differentiation:
             if kind not in ("jacobian", "sparse") and not outputs.is_number():
                 raise NotDifferentiable("a gradient needs a function that returns one number")
             if kind == "sparse":
+                pattern, color = jacobian_pattern(program, [known[name] for name in names]), coloring.two_sided
+                if self.levels[number - 1][::2] == ("grad", names):
+                    pattern, color = pattern.symmetric, coloring.star_coloring
                 if batched or not len(pattern.indices):
                     raise NotDifferentiable("a sparse derivative is of one example, and not 0 everywhere")
-                compressed(program, names, *self.derived.colored(pattern, symmetric=number == 1))
+                key = next(NUMBERS)
+                self.derived.patterns[key] = pattern
+                compressed(program, names, color(pattern), float(key))
             elif kind == "jacobian":
                 jacobian(program, names)
             else:
@@ -252,21 +246,6 @@ class Differentiation:
             order = [int(x) for x in outputs.leaves]
             reordered(program, order, (size,) if size > 1 else ())
         self.finish(candidate, result, batched, are_values)
-
-    def pattern(self, program: Program, known: dict[str, Array]) -> coloring.Pattern:
-        """Return the pattern of a Jacobian or a Hessian, from the program of the function.
-
-        Raises:
-            NotDifferentiable: it is of another derivative.
-        """
-        names = self.levels[0][2]
-        if any(name not in known for name in names) or [kind for kind, *_ in self.levels] not in SPARSE:
-            raise NotDifferentiable("the pattern of such a derivative is not known")
-        if len(self.levels) == 1:
-            return jacobian_pattern(program, [known[name] for name in names])
-        if self.levels[1][2] != names or not self.outputs.is_number():
-            raise NotDifferentiable("a Hessian is with respect to the same arguments twice, of one number")
-        return hessian_pattern(program, [known[name] for name in names])
 
     def finish(self, candidate: Candidate, result: Any, batched: bool, are_values: bool) -> None:
         """Bring the output into the structure of the result."""
