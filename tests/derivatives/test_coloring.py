@@ -122,6 +122,8 @@ def test_a_pattern_and_its_transpose() -> None:
     pattern = pattern_of(matrix)
     assert pattern.shape == matrix.shape
     assert np.array_equal(pattern.transposed.transposed.indices, pattern.indices)
+    square = matrix[:, : len(matrix)] if len(matrix) < matrix.shape[1] else matrix[: matrix.shape[1]]
+    assert np.array_equal(pattern_of(square).symmetric.codes, np.flatnonzero(square * square.T))
     assert [list(x) for x in (pattern.transposed.rows, pattern.transposed.indices)] == [
         list(x) for x in np.nonzero(matrix.T)
     ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import random
+import sys
 import tracemalloc
 from typing import Any
 
@@ -12,9 +15,12 @@ np = pytest.importorskip("numpy")
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
 import wengert  # noqa: E402
-from wengert import Value, exp, grad, hessian, jacobian, nn, tanh  # noqa: E402
+from tests.derivatives import test_sparsity  # noqa: E402
+from tests.derivatives.test_sparsity import bent  # noqa: E402
+from wengert import Value, exp, grad, hessian, jacobian, modes, nn, tanh  # noqa: E402
+from wengert.compiler.trace import derived  # noqa: E402
 from wengert.derivatives import Numbers  # noqa: E402
-from wengert.errors import ArgumentError  # noqa: E402
+from wengert.errors import ArgumentError, MissingExtraError, OperandError  # noqa: E402
 
 
 def dense(x: Any, rows: int) -> Any:
@@ -24,62 +30,103 @@ def dense(x: Any, rows: int) -> Any:
 def same(sparse: Any, plain: Any, *points: Any) -> Any:
     """Compare with the dense derivative at each of some points, twice; returns the last result."""
     for point in points:
+        want: Any = None
         for _ in range(2):
             got = sparse(*point)
             assert isinstance(got, scipy_sparse.csr_array)
-            want = dense(plain(*point), got.shape[0])
+            want = dense(plain(*point), got.shape[0]) if want is None else want
             assert got.toarray() == pytest.approx(want, rel=1e-9, abs=1e-9 * np.abs(want).max())
     assert "runs uncompiled" not in sparse.report()
     return got
 
 
-def banded(draw: random.Random, n: int) -> Any:
-    width = draw.randint(1, 3)
-    return lambda x: [tanh(x[i] * sum(x[max(i - width, 0) : i + width])) for i in range(n)]
+uncompiled = functools.partial(modes.recorded, eager_only=True)
 
 
-def arrow(draw: random.Random, n: int) -> Any:
-    return lambda x: [*[x[0] * x[i] + x[i] ** 2 for i in range(1, n)], sum(exp(0.1 * v) for v in x)]
+def arrow(draw: random.Random) -> Any:
+    """A full row, a full column and a diagonal: each side alone has a colour for each number."""
+    f = bent(draw)
+    return lambda x: [*[f(x[0], v) for v in x[1:]], sum(exp(0.1 * v) for v in x)]
 
 
-def blocks(draw: random.Random, n: int) -> Any:
-    size = draw.randint(2, 4)
-    return lambda x: [x[i] * x[j] for i in range(n) for j in range(i - i % size, min(i - i % size + size, n)) if i <= j]
+def picked(draw: random.Random) -> Any:
+    f = bent(draw)
+    return lambda x, i, j: [*[f(wengert.pick(x, i), v) for v in x[:4]], wengert.pick(x[1:5], j) ** 2]
 
 
-def scattered(draw: random.Random, n: int) -> Any:
-    pairs = [(draw.randrange(n), draw.randrange(n)) for _ in range(2 * n)]
-    return lambda x: [tanh(x[i]) * x[j] for i, j in pairs]
+def branched(draw: random.Random) -> Any:
+    f, g = bent(draw), bent(draw)
+    return lambda x: [f(a, b) if x[0] > 0.0 else g(b, x[-1]) for a, b in itertools.pairwise(x)]
 
 
-def recurrence(draw: random.Random, n: int) -> Any:
-    def f(x: Any) -> Any:
-        state, states = 0.5, []
-        for v in x:
-            state = 0.9 * state + tanh(state * v)
-            states.append(state)
-        return states
-
-    return f
+STRUCTURES = (*test_sparsity.STRUCTURES, arrow, picked, branched)
 
 
-STRUCTURES = [banded, arrow, blocks, scattered, recurrence]
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("structure", STRUCTURES)
-@pytest.mark.sampled(4)
+@pytest.mark.parametrize(("seed", "structure"), [(seed, s) for seed in range(13) for s in STRUCTURES])
+@pytest.mark.sampled(9)  # so that each structure is among them
 def test_random_structures(structure: Any, seed: int) -> None:
     draw = random.Random(f"{structure.__name__} {seed}")
-    n = draw.randint(4, 12)
-    f = structure(draw, n)
-    points = [([draw.gauss(0.0, 1.0) for _ in range(n)],) for _ in range(2)]
-    same(jacobian(f, sparse=True), jacobian(f), *points)
+    f, n = structure(draw), test_sparsity.size_of(structure, draw)
 
-    def energy(x: Any) -> Any:
-        return sum(r * r for r in f(x))
+    energy: Any = lambda x: sum(r * r for r in f(x))  # noqa: E731
+    if structure is picked:
+        energy = lambda x, i, j: sum(r * r for r in f(x, i, j))  # noqa: E731
+    points = [
+        ([draw.uniform(-1.0, 1.0) for _ in range(n)], *[draw.randrange(4) for _ in range(2 * (structure is picked))])
+        for _ in range(2)
+    ]
+    for sparse, plain in (
+        (jacobian(f, sparse=True), jacobian(f)),
+        (hessian(energy, sparse=True), hessian(energy)),
+    ):
+        got = same(sparse, plain, *points)
+        with uncompiled():
+            again = sparse(*points[-1])
+        assert again.toarray() == pytest.approx(got.toarray(), rel=1e-9, abs=1e-9 * np.abs(got.data).max(initial=0.0))
+        assert again.nnz == got.nnz, "the pattern of all calls"
 
-    same(hessian(energy, sparse=True), hessian(energy), *points)
+
+def diagonal_and_row(x: Any) -> Any:
+    return [*[v * v for v in x], sum(tanh(v) for v in x)]
+
+
+def diagonal_and_column(x: Any) -> Any:
+    return [v * v + x[0] for v in x]
+
+
+def both(x: Any) -> Any:
+    state = 1.0
+    for v in x:
+        state = tanh(state + v)  # a loop in both modes
+    return [*[v * v + x[0] for v in x[1:]], state]
+
+
+@pytest.mark.parametrize(
+    ("derivative", "f", "columns", "rows"),
+    [
+        (jacobian, lambda x: [b * a - c for a, b, c in zip(x, x[1:], x[2:], strict=False)], 3, 0),
+        (jacobian, lambda x: [v * w for v in x[:4] for w in x[:4]], 4, 0),
+        (jacobian, lambda x: [x[i] * x[i + 1] + x[i + 2] for i in range(0, len(x) - 2, 3)], 0, 1),
+        (jacobian, lambda x: [sum(v * v for v in x), x[0] * x[1]], 0, 2),
+        (jacobian, diagonal_and_row, 0, 2),
+        (jacobian, diagonal_and_column, 2, 0),
+        (jacobian, both, 2, 1),
+        (jacobian, lambda x: [*both(x), sum(v * w for v, w in itertools.pairwise(x))], 2, 2),
+        (hessian, lambda x: sum(v * w for v, w in zip(x[::2], x[1::2], strict=True)), 2, 0),
+        (hessian, lambda x: sum((v * w) ** 2 for v, w in itertools.pairwise(x)), 3, 0),
+        (hessian, lambda x: sum(x[0] * v**2 for v in x), 2, 0),
+    ],
+)
+def test_as_few_passes_as_can_be(
+    derivative: Any, f: Any, columns: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one program, for any number of variables, where each side alone would take as many as there are."""
+    colors: list[Any] = []
+    apply = derived.compressed
+    monkeypatch.setattr(derived, "compressed", lambda *args: (colors.append(args[2]), apply(*args)))
+    same(derivative(f, sparse=True), derivative(f), ([0.1 * n - 0.55 for n in range(12)],))
+    same(derivative(f, sparse=True), derivative(f), ([0.02 * n - 0.5 for n in range(60)],))
+    assert [each.counts for each in colors] == [(columns, rows)] * 2
 
 
 def chain(x: Any) -> Any:
@@ -109,13 +156,99 @@ def test_a_large_one_needs_no_matrix() -> None:
     assert matrix[1500, 1500] == pytest.approx(middle, rel=1e-12)
 
 
-def test_patterns_are_joined_over_branches() -> None:
-    def f(x: Any) -> Any:
-        return [x[0] * x[1], x[2] if x[0] > 1.0 else x[1]]
+def by_sign(x: Any) -> Any:
+    return [x[0] * x[1], x[2] if x[0] > 1.0 else x[1]]
 
-    sparse = jacobian(f, sparse=True)
-    counts = [same(sparse, jacobian(f), (point,)).nnz for point in ([2.0, 1.0, 3.0], [0.5, 1.0, 3.0], [2.0, 1.0, 3.0])]
+
+INSIDE, BEYOND = [0.5, 1.0, 3.0], [2.0, 1.0, 3.0]
+
+
+def test_patterns_are_joined_over_branches() -> None:
+    sparse = jacobian(by_sign, sparse=True)
+    counts = [same(sparse, jacobian(by_sign), (point,)).nnz for point in (BEYOND, INSIDE, BEYOND)]
     assert counts == [3, 4, 4]
+
+    def energy(x: Any) -> Any:
+        return sum(v * v for v in by_sign(x))
+
+    curvature = hessian(energy, sparse=True)
+    assert [same(curvature, hessian(energy), (point,)).nnz for point in (INSIDE, BEYOND, INSIDE)] == [4, 5, 5]
+    with uncompiled():  # over what was not 0
+        sparse = jacobian(by_sign, sparse=True)
+        assert [sparse(point).nnz for point in (BEYOND, INSIDE, BEYOND)] == [3, 4, 4]
+
+
+def test_each_shape_has_a_pattern_of_its_own_and_a_result_its_own_arrays() -> None:
+    sparse = hessian(chain, sparse=True)
+    for n in (5, 3, 8, 5):
+        matrix = same(sparse, hessian(chain), (np.linspace(-1.0, 2.0, n),))
+        assert matrix.nnz == 3 * n - 2
+        matrix.data[:] = 0.0
+        matrix.eliminate_zeros()
+
+
+@pytest.mark.parametrize("form", [lambda m: m, lambda m: m.toarray(), lambda m: m.toarray().astype(int).tolist()])
+def test_a_given_pattern_is_that_of_each_result(form: Any) -> None:
+    pattern = wengert.sparsity(by_sign)
+    pattern(INSIDE)
+    sparse = jacobian(by_sign, sparsity=form(pattern(BEYOND)))
+    for point in (BEYOND, INSIDE):
+        assert same(sparse, jacobian(by_sign), (point,)).nnz == 4
+        with uncompiled():
+            assert same(sparse, jacobian(by_sign), (point,)).nnz == 4
+    stored = scipy_sparse.csr_matrix(([0.0, 0.0], ([0, 1], [0, 1])), (2, 2))  # what is stored counts
+    assert hessian(lambda x: x[0] ** 2 + x[1] ** 2, sparse=True, sparsity=stored)([1.0, 2.0]).nnz == 2
+
+
+def test_a_given_pattern_may_leave_out_what_is_0() -> None:
+    """Of an integer it is not known from the program alone which item it chooses."""
+
+    def f(x: Any, i: int) -> Any:
+        return [wengert.pick(x, i) ** 2, x[0]]
+
+    sparse = jacobian(f, sparsity=[[1, 1, 0], [1, 0, 0]])
+    same(sparse, jacobian(f), ([1.0, 2.0, 3.0], 0), ([1.0, 2.0, 3.0], 1))
+    with pytest.raises(ArgumentError, match=r"6\.0 in row 0, column 2"):
+        sparse([1.0, 2.0, 3.0], 2)
+
+
+def test_an_entry_outside_a_given_pattern_names_the_branch() -> None:
+    pattern = wengert.sparsity(by_sign)(INSIDE)
+    line = by_sign.__code__.co_firstlineno
+    first = jacobian(by_sign, sparsity=pattern)
+    message = rf"Jacobian of by_sign is 1.0 in row 1, column 2.*test_sparse.py, line {line + 1} .*x\[0\] > 1 was True"
+    with pytest.raises(ArgumentError, match=message):
+        first(BEYOND)
+    second = jacobian(by_sign, sparsity=pattern)
+    assert second(INSIDE).nnz == 3
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match=rf"row 1, column 2.*branched at test_sparse.py, line {line + 1} "):
+            second(BEYOND)
+    assert second(INSIDE).nnz == 3
+    with (
+        uncompiled(),
+        pytest.raises(ArgumentError, match=rf"row 1, column 2.*defined at test_sparse.py, line {line} "),
+    ):
+        second(BEYOND)
+    with pytest.raises(ArgumentError, match=r"Hessian of chain is .* in row 0, column 1"):
+        hessian(chain, sparsity=np.eye(3))([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (np.eye(2), r"sparsity has the shape \(2, 2\), and the Jacobian of by_sign has \(2, 3\)"),
+        (scipy_sparse.eye_array(3), r"sparsity has the shape \(3, 3\)"),
+        (np.ones(3), "expected a sparse matrix of SciPy, or zeros and ones"),
+        ("banded", "sparsity is 'banded'; expected"),
+        ([[1], [1, 0]], "expected a sparse matrix"),
+        (3, "sparsity is 3; expected"),
+        (wengert.sparsity(by_sign), r"sparsity is a function; expected a matrix: call it"),
+    ],
+)
+def test_a_given_pattern_is_a_matrix_of_the_same_shape(pattern: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        jacobian(by_sign, sparsity=pattern)(INSIDE)
 
 
 def test_structures_of_arguments() -> None:
@@ -127,6 +260,20 @@ def test_structures_of_arguments() -> None:
     assert got.toarray().tolist() == [[2.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 10.0], [0.0, 1.0, 0.0, 0.0]]
     assert jacobian(wengert.compile(f), sparse=True)(*point).toarray()[0].tolist() == [2.0, 0.0]
     assert hessian(lambda a, b: a[0] * b * a[1], sparse=True)([2.0, 3.0], b=4.0).toarray().tolist() == [[0, 4], [4, 0]]
+
+
+def test_of_derivatives_of_higher_order() -> None:
+    """The pattern is that of the program of the derivative before."""
+
+    def f(x: Any, y: Any) -> Any:
+        return sum((a * b) ** 2 * y[0] for a, b in itertools.pairwise(x)) + y[1] ** 3
+
+    point = [0.5, -1.0, 2.0, 0.3], [1.5, -0.5]
+    got = same(jacobian(hessian(f), sparse=True), jacobian(hessian(f)), point)
+    assert got.shape == (16, 4)
+    assert got.nnz < 64
+    got = same(jacobian(grad(f), argnums=1, sparse=True), jacobian(grad(f), argnums=1), point)
+    assert (got.shape, got.nnz) == ((4, 2), 4)
 
 
 def test_of_a_model_and_of_what_cannot_be_compiled() -> None:
@@ -153,8 +300,19 @@ def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
         hessian(chain, has_aux=True, sparse=True)
     with pytest.raises(ArgumentError, match="returned a list of 2"):
         hessian(lambda x: [x[0], x[1]], sparse=True)([1.0, 2.0])
-    with pytest.raises(wengert.errors.OperandError, match="str"):
+    with pytest.raises(OperandError, match="str"):
         jacobian(lambda x: [x["a"]], sparse=True)({"a": 1.0, "b": "two"})
+    with pytest.raises(OperandError, match=r"the result\[1\] is str 'two'"):
+        jacobian(lambda x: [x[0], "two"], sparse=True)([1.0])
+    with (
+        pytest.warns(UserWarning, match="returns None"),
+        pytest.raises(ArgumentError, match=r"a Jacobian needs numbers, and .* returned None"),
+    ):
+        jacobian(lambda x: None, sparse=True)([1.0])
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    for derivative, options in itertools.product((jacobian, hessian), ({"sparse": True}, {"sparsity": [[1]]})):
+        with pytest.raises(MissingExtraError, match=r'pip install scipy \(the extra "sparse"\)'):
+            derivative(chain, **options)
 
 
 def test_scipy_takes_them() -> None:

@@ -261,15 +261,13 @@ def test_patterns_are_those_of_sets_and_have_every_nonzero(seed: int, structure:
         assert not (np.array(wengert.hessian(squares)(x)) != 0.0)[~second].any()
 
 
-@pytest.mark.parametrize(
-    ("room", "dense", "product"), [(1, 0, 0), (40, 0, 0), (40, 1 << 26, 0), (40, 1 << 26, 1 << 30)]
-)
+@pytest.mark.parametrize(("room", "dense"), [(1, 0), (40, 0), (40, 1 << 26)])
 @pytest.mark.parametrize("structure", [arrow, lagrangian, ragged, rk4])
 def test_a_large_pattern_is_made_in_pieces(
-    structure: Any, room: int, dense: int, product: int, monkeypatch: pytest.MonkeyPatch
+    structure: Any, room: int, dense: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With limits as if there were little memory: in pieces, by sorting, by filling a matrix, by a product."""
-    for name, limit in {"ROOM": room, "DENSE": dense, "PRODUCT": product}.items():
+    """With limits as if there were little memory: in pieces, by sorting, by filling a matrix."""
+    for name, limit in {"ROOM": room, "DENSE": dense}.items():
         monkeypatch.setattr(f"wengert.compiler.derive.sparsity.{name}", limit)
     test_patterns_are_those_of_sets_and_have_every_nonzero(3, structure)
 
@@ -318,8 +316,22 @@ def test_what_only_a_comparison_reads_interacts_with_nothing() -> None:
 # -- programs made by hand, of forms that few recordings have ---------------------------------------------------------
 
 
+def hessian_pattern(program: Any, inputs: Any) -> Any:
+    """That of the sum of the outputs, as the Jacobian's of its gradient; the program is changed."""
+    from wengert.compiler.derive import gradient, jacobian_pattern
+    from wengert.compiler.ir import Array, Compute, verify, whole
+
+    out, total = program.outputs["out"], Array("total", (), "value")
+    program.arrays.append(total)
+    program.steps.append(Compute(total, out.shape, [whole(out)], ("in", 0), "sum" if out.shape else ""))
+    program.outputs["out"] = total
+    gradient(program, [array.name for array in inputs])
+    verify(program)
+    return jacobian_pattern(program, inputs).symmetric
+
+
 def test_padding_and_masks_of_an_expression_carry_nothing() -> None:
-    from wengert.compiler.derive import hessian_pattern, jacobian_pattern
+    from wengert.compiler.derive import jacobian_pattern
     from wengert.compiler.ir import ZERO, Access, Array, Compute, Program, verify, whole
 
     mask = np.array([[True, True, False], [True, False, False]])
@@ -342,7 +354,7 @@ def test_padding_and_masks_of_an_expression_carry_nothing() -> None:
 
 
 def test_a_product_of_two_chosen_operands_and_a_sum_of_chosen_places() -> None:
-    from wengert.compiler.derive import hessian_pattern, jacobian_pattern
+    from wengert.compiler.derive import jacobian_pattern
     from wengert.compiler.ir import Access, Array, Assemble, Compute, Index, Program, verify
 
     x, which = Array("x", (6,), "input"), Array("which", (2,), "index")
@@ -364,7 +376,7 @@ def test_a_product_of_two_chosen_operands_and_a_sum_of_chosen_places() -> None:
 
 
 def test_what_an_iteration_bends_reaches_the_result_in_the_next_one() -> None:
-    from wengert.compiler.derive import hessian_pattern, jacobian_pattern
+    from wengert.compiler.derive import jacobian_pattern
     from wengert.compiler.ir import Access, Array, Compute, Loop, LoopOutput, Program, Slice, verify, whole
 
     x, copy, plus = Array("x", (3,), "input"), ("in", 0), ("add", ("in", 0), ("in", 1))
@@ -385,26 +397,6 @@ def test_what_an_iteration_bends_reaches_the_result_in_the_next_one() -> None:
     assert hessian_pattern(program, [x]).lists() == [[0, 1, 2]] * 3
     program.outputs["out"] = every[0]
     assert jacobian_pattern(program, [x]).lists() == [[0], [0, 1], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
-
-
-@pytest.mark.parametrize("structure", [oscillator, rk4, garch, filtered, banded, ragged])
-def test_the_jacobian_of_the_reverse_sweep_is_the_hessian(structure: Any) -> None:
-    """It has loops that run backwards, sums over many readers and parts put together."""
-    from wengert.compiler.derive import hessian_pattern, jacobian_pattern, reverse
-    from wengert.compiler.ir import Program
-
-    choose = random.Random(5)
-    f = structure(choose)
-    x = [choose.uniform(-1.0, 1.0) for _ in range(size_of(structure, choose))]
-    compiled = wengert.compile(lambda x: sum(y * y for y in f(x)), backend="numpy")
-    compiled(x)
-    forward = compiled._runtime.latest().kernel.program
-    inputs = forward.of_role("input")
-    before = hessian_pattern(forward, inputs)
-    backward = reverse(forward, (inputs[0].name,))
-    steps = [*forward.steps, *backward.steps]
-    both = Program([*forward.arrays, *backward.arrays], steps, {"out": backward.gradients[inputs[0].name]})
-    assert jacobian_pattern(both, inputs).lists() == before.lists()
 
 
 # -- arguments and results --------------------------------------------------------------------------------------------
@@ -450,7 +442,6 @@ def test_a_compiled_function_and_a_derivative_have_patterns_too() -> None:
 
 
 def sparse_pairs(expr: Any) -> list[list[int]]:
-    from wengert.compiler.derive import hessian_pattern
     from wengert.compiler.ir import Access, Array, Compute, Program
 
     x, out = Array("x", (1,), "input"), Array("out", (), "value")
@@ -519,7 +510,7 @@ def test_a_hundred_thousand_variables_take_less_than_200_megabytes() -> None:
     """Rosenbrock's function and a tridiagonal system, as they are recorded; without the recording."""
     import tracemalloc
 
-    from wengert.compiler.derive import hessian_pattern, jacobian_pattern
+    from wengert.compiler.derive import jacobian_pattern
     from wengert.compiler.ir import Access, Array, Compute, Program, verify
     from wengert.derivatives.coloring import color_columns, star_coloring
 

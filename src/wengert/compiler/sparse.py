@@ -6,17 +6,18 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.derive import hessian_pattern, jacobian_pattern
+from wengert.compiler.derive import gradient, jacobian_pattern
 from wengert.compiler.function import Compiled, compile
 from wengert.compiler.ir import Array, Program
-from wengert.compiler.trace import Signature, StaticSpec
-from wengert.derivatives import Numbers, coloring, tree_leaves
+from wengert.compiler.trace import Signature, StaticSpec, lines_apart
+from wengert.derivatives import Numbers, coloring, derivations_of, tree_leaves
 from wengert.engine import Value
-from wengert.errors import ArgumentError, require
+from wengert.errors import ArgumentError, Line, require
 
 __all__ = ["SparseDerivative", "sparsity"]
 
@@ -26,54 +27,107 @@ class SparseDerivative:
 
     Args:
         entries: from `entries_of`.
+        sparsity: the pattern that each result has; None for the places that calls so far may have filled.
+
+    Raises:
+        ArgumentError: `sparsity` is no matrix.
+        MissingExtraError: SciPy is not installed.
 
     Attributes:
         compiled: the compiled function that computes the entries.
-        pattern: the places that calls so far may have filled; None before the first one.
     """
 
-    def __init__(self, entries: Any) -> None:
+    def __init__(self, entries: Any, sparsity: Any = None) -> None:
         self._sparse: Any = require("scipy.sparse", "sparse")
         functools.update_wrapper(self, entries)
         self.compiled: Any = entries if isinstance(entries, Compiled) else compile(entries)
-        self.pattern: coloring.Pattern | None = None
-        self._places: dict[int, Any] = {}  # for each pattern of a program the places in the joined one
+        pattern = None if sparsity is None else self._given(sparsity)
+        self._pinned: coloring.Pattern | None = pattern
+        # For each shape a pattern, and for each program's number the places of its entries, and those it has outside.
+        self._joined: dict[Any, tuple[coloring.Pattern, dict[int, Any]]]
+        self._joined = {} if pattern is None else {pattern.shape: (pattern, {})}
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return the derivative as a `scipy.sparse.csr_array`.
 
         Raises:
-            ArgumentError: a Value is among the arguments, or what `jacobian` and `hessian` raise.
+            ArgumentError: a Value is among the arguments, `sparsity` has another shape or leaves out an entry that is
+                not 0, or what `jacobian` and `hessian` raise.
         """
         if any(isinstance(x, Value) for arg in (*args, *named.values()) for x in _items(arg)):
             raise ArgumentError("sparse=True takes floats: SciPy's matrices hold no Values. Leave it out for Values")
-        entries = self.compiled(*args, **named)
-        number, pattern = int(entries[0]), self.pattern
-        made = self.compiled._runtime.derived
-        own = None if made is None else made.patterns.get(number)
-        if own is None:
-            return self._sparse.csr_array(entries[3:].reshape(int(entries[1]), int(entries[2])))
-        if pattern is None or number not in self._places:
-            pattern = self._join(number, own)
-        data = entries[1:]
-        if len(pattern.indices) > len(data):
-            data = np.zeros(len(pattern.indices))
-            data[self._places[number]] = entries[1:]
-        return self._sparse.csr_array((data, pattern.indices, pattern.indptr), pattern.shape)
+        data = self.compiled(*args, **named)
+        number, data = int(data[0]), data[1:]
+        if number >= 0:
+            own = self.compiled._runtime.derived.patterns[number]
+        else:  # all entries, of the function itself
+            shape, data = (int(data[0]), int(data[1])), data[2:]
+            codes = np.flatnonzero(data)
+            own, data = coloring.Pattern.of_codes(codes, shape), data[codes]
+        pattern, places, outside = self._placed(number, own)
+        if data[outside].any():
+            self._refuse(number, own, data, outside)
+        if len(outside) or len(data) < len(pattern.indices):
+            given, data = data, np.zeros(len(pattern.indices) + 1)
+            data[places] = given
+            data = data[:-1]
+        return self._sparse.csr_array((data, pattern.indices.copy(), pattern.indptr.copy()), pattern.shape)
 
-    def _join(self, number: int, own: coloring.Pattern) -> coloring.Pattern:
-        """Join the pattern of a program to those of others."""
-        known = [own] if self.pattern is None else [self.pattern, own]
-        rows, columns = (np.concatenate(each) for each in zip(*[(x.rows, x.indices) for x in known], strict=True))
-        joined = coloring.Pattern.of(rows, columns, own.shape)
-        codes = joined.rows * joined.columns + joined.indices
-        patterns = self.compiled._runtime.derived.patterns
-        self._places = {
-            n: np.searchsorted(codes, patterns[n].rows * joined.columns + patterns[n].indices)
-            for n in (*self._places, number)
-        }
-        self.pattern = joined
-        return joined
+    def _placed(self, number: int, own: coloring.Pattern) -> tuple[coloring.Pattern, Any, Any]:
+        """Return the pattern of the result, the place in it of each entry of a program, and which entries have none."""
+        pattern, places = self._joined.get(own.shape, (own, {}))
+        if number in places:
+            return pattern, *places[number]
+        codes = own.codes
+        if self._pinned is None:
+            joined = np.union1d(pattern.codes, codes)
+            if own is pattern or len(joined) > len(pattern.indices):
+                pattern, places = coloring.Pattern.of_codes(joined, own.shape), {}
+                self._joined[own.shape] = pattern, places
+        elif self._pinned.shape != own.shape:
+            raise ArgumentError(
+                f"sparsity has the shape {self._pinned.shape}, and {self._named()} has {own.shape}: a row for each "
+                "number of the result (of the argument, for a Hessian), a column for each number of the argument"
+            )
+        outside = np.flatnonzero(~np.isin(codes, pattern.codes, assume_unique=True))
+        at = np.searchsorted(pattern.codes, codes)
+        at[outside] = len(pattern.indices)
+        if number >= 0:
+            places[number] = at, outside
+        return pattern, at, outside
+
+    def _named(self) -> str:
+        of = "Hessian" if [each.kind for each in derivations_of(self.compiled)[1]] == ["grad", "sparse"] else "Jacobian"
+        return f"the {of} of {getattr(self.compiled.function, '__name__', 'the function')}"
+
+    def _refuse(self, number: int, own: coloring.Pattern, data: Any, outside: Any) -> None:
+        """Raise an error that names an entry outside the given pattern, and the lines that branch, or else define f."""
+        at, entry, where = outside[np.flatnonzero(data[outside])[0]], self.compiled._runtime.last, ""
+        if number >= 0:
+            lines = lines_apart([made.guards for made in entry.specializations])
+            where = lines or "; ".join(entry.latest.guards.lines[:3])
+        where = f"It branched at {where}. " if where else ""
+        if not where and (code := getattr(derivations_of(self.compiled)[0], "__code__", None)) is not None:
+            where = f"It is defined at {Line(code.co_filename, code.co_firstlineno)}. "
+        raise ArgumentError(
+            f"{self._named()} is {data[at]} in row {own.rows[at]}, column {own.indices[at]}, where sparsity has no "
+            f"entry. {where}Add this place to the pattern, or leave sparsity out"
+        )
+
+    def _given(self, sparsity: Any) -> coloring.Pattern:
+        """Return the pattern of a matrix: the stored places of a sparse one, the nonzeros of any other."""
+        matrix: Any = sparsity
+        if callable(sparsity):
+            raise ArgumentError("sparsity is a function; expected a matrix: call it with the arguments, sparsity(f)(x)")
+        if not self._sparse.issparse(sparsity):
+            try:
+                matrix = np.array(sparsity, float)
+            except (TypeError, ValueError):
+                matrix = np.zeros(())
+        if matrix.ndim != 2:
+            raise ArgumentError(f"sparsity is {sparsity!r}; expected a sparse matrix of SciPy, or zeros and ones")
+        rows, columns = np.nonzero(matrix) if matrix is not sparsity else ((x := matrix.tocoo()).row, x.col)
+        return coloring.Pattern.of(rows.astype(np.int64), columns.astype(np.int64), matrix.shape)
 
     def report(self) -> str:
         """Describe what was compiled, like the `report` of a compiled function."""
@@ -120,7 +174,6 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
     if order not in (1, 2):
         raise ArgumentError(f"order is {order!r}; expected 1 for the Jacobian or 2 for the Hessian")
     sparse = require("scipy.sparse", "sparse")
-    find = hessian_pattern if order == 2 else jacobian_pattern
     plain, static = getattr(function, "function", function), getattr(function, "static", ())  # of a compiled one
     compiled = compile(plain, static=static, backend="numpy", checks="first")
     name = getattr(function, "__name__", "the function")
@@ -147,16 +200,23 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
             if order == 2 and program.outputs["out"].size != 1:
                 raise ArgumentError(f"a Hessian needs a function that returns one number, and {name} returned several")
             if id(program) not in known:
-                known[id(program)] = program, find(program, _inputs(program, entry.signature, place))
+                known[id(program)] = program, _pattern(program, _inputs(program, entry.signature, place), order)
         patterns = [known[number][1] for number in dict.fromkeys(map(id, programs))]
         shape = patterns[0].shape
         if order == 1 and len(Numbers(result, f"the result of {name}").leaves) != shape[0]:
             raise ArgumentError(f"the result of {name} contains a list or an array twice: return a copy of it")
-        rows, columns = (np.concatenate(each) for each in zip(*[(x.rows, x.indices) for x in patterns], strict=True))
-        joined = coloring.Pattern.of(rows, columns, shape)
+        joined = coloring.Pattern.of_codes(np.unique(np.concatenate([x.codes for x in patterns])), shape)
         return sparse.csr_array((np.ones(len(joined.indices), bool), joined.indices, joined.indptr), shape)
 
     return pattern_of
+
+
+def _pattern(program: Program, inputs: list[Array], order: int) -> coloring.Pattern:
+    if order == 1:
+        return jacobian_pattern(program, inputs)
+    program, inputs = deepcopy((program, inputs))
+    gradient(program, [array.name for array in inputs])
+    return jacobian_pattern(program, inputs).symmetric
 
 
 def _by_position(signature: inspect.Signature, args: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -62,6 +62,16 @@ class Pattern(NamedTuple):
         counts = np.bincount(self.indices, minlength=self.columns)
         return Pattern(np.concatenate([[0], np.cumsum(counts)]), self.rows[order], len(self.indptr) - 1)
 
+    @property
+    def codes(self) -> Ints:
+        """The ascending numbers ``row * columns + column``."""
+        return self.rows * self.columns + self.indices
+
+    @property
+    def symmetric(self) -> Pattern:
+        """The pattern without the nonzeros that the transposed matrix does not have."""
+        return self.keep(np.isin(self.codes, self.transposed.codes, assume_unique=True))
+
     def lists(self) -> list[list[int]]:
         """Return the columns of each row."""
         columns = self.indices.tolist()

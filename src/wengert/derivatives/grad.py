@@ -121,7 +121,12 @@ def _value_and_slopes(
 
 
 def jacobian(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, *, sparse: bool = False
+    function: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    sparse: bool = False,
+    sparsity: Any = None,
 ) -> Function:
     """Return the derivatives of all numbers that a function returns with respect to all numbers in its argument.
 
@@ -133,7 +138,11 @@ def jacobian(
         has_aux: as for `grad`.
         sparse: True for a `scipy.sparse.csr_array` with a row for each number of the result and a column for each
             number of the argument. The function is compiled, and only what may be nonzero is computed, in one direction
-            for all columns, or rows, that share no nonzero. The pattern has all branches that calls have taken.
+            for all columns, or rows, that share no nonzero; for a few full rows among sparse ones in both modes. The
+            pattern has all branches that calls have taken.
+        sparsity: the pattern that each result has, for `sparse=True`, which it implies: a sparse matrix of SciPy, such
+            as `wengert.sparsity(f)` returns when called, or an array of zeros and ones. A derivative outside it that is
+            not 0 raises an ArgumentError.
 
     Returns:
         A function that returns, in place of each number of the result, its derivatives in the structure of the
@@ -146,8 +155,8 @@ def jacobian(
     >>> jacobian(lambda x: [x[0] * x[1], x[1] ** 2, 7.0])([2.0, 3.0])
     [[3.0, 2.0], [0.0, 6.0], [0.0, 0.0]]
     """
-    if sparse:
-        return _sparse(function, argnums, has_aux)
+    if sparse or sparsity is not None:
+        return _sparse(function, argnums, has_aux, sparsity)
 
     @_like(function, "Jacobian", Derivation("jacobian", function, argnums, has_aux))
     def jacobian_of(*args: Any, **named: Any) -> Any:
@@ -162,19 +171,22 @@ def jacobian(
 
 
 def hessian(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, *, sparse: bool = False
+    function: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    sparse: bool = False,
+    sparsity: Any = None,
 ) -> Function:
     """Return the second derivatives of a function with one number as its result: the Jacobian of its gradient.
 
-    Arguments and errors are those of `grad`, and `sparse` is that of `jacobian`; the result has the argument's
+    Arguments and errors are those of `grad`, `sparse` and `sparsity` those of `jacobian`; the result has the argument's
     structure, nested in itself.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])([3.0, 2.0])
     [[4.0, 6.0], [6.0, 0.0]]
     """
-    if sparse:
-        return _sparse(grad(function, argnums, has_aux), argnums, has_aux)
-    return jacobian(grad(function, argnums, has_aux), argnums, has_aux)
+    return jacobian(grad(function, argnums, has_aux), argnums, has_aux, sparse=sparse, sparsity=sparsity)
 
 
 def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
@@ -185,6 +197,8 @@ def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
     @_like(function, "entries of the Jacobian", Derivation("sparse", function, argnums))
     def entries(*args: Any, **named: Any) -> Any:
         call = _Call(function, argnums, args, named, forward=True)
+        if getattr(call, "result", 0.0) is None:
+            raise ArgumentError(f"a Jacobian needs numbers, and {_name(function)} returned {_described(None)}")
         rows = call.run.jacobian()
         numbers = [-1.0, float(len(rows)), float(len(call.inputs.leaves)), *[x for row in rows for x in row]]
         return array_of(numbers, (len(numbers),))
@@ -192,10 +206,11 @@ def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
     return entries
 
 
-def _sparse(function: Function, argnums: int | Sequence[int], has_aux: bool) -> Function:
+def _sparse(function: Function, argnums: int | Sequence[int], has_aux: bool, sparsity: Any) -> Function:
     if has_aux:
         raise ArgumentError("sparse=True and has_aux=True do not go together: return the auxiliary data by themselves")
-    made: Function = import_module("wengert.compiler.sparse").SparseDerivative(entries_of(function, argnums))
+    kind: Any = import_module("wengert.compiler.sparse").SparseDerivative
+    made: Function = kind(entries_of(function, argnums), sparsity)
     return made
 
 

@@ -2,7 +2,6 @@
 
 from wengert.compiler.derive.derivative import compressed, gradient, jacobian, joined, jvp, reordered, vjp
 from wengert.compiler.derive.reverse import reverse
-from wengert.compiler.derive.sparsity import hessian_pattern, jacobian_pattern
+from wengert.compiler.derive.sparsity import jacobian_pattern
 
-__all__ = ["compressed", "gradient", "hessian_pattern", "jacobian", "jacobian_pattern", "joined"]
-__all__ += ["jvp", "reordered", "reverse", "vjp"]
+__all__ = ["compressed", "gradient", "jacobian", "jacobian_pattern", "joined", "jvp", "reordered", "reverse", "vjp"]

@@ -60,26 +60,27 @@ def jacobian(program: Program, names: Sequence[str]) -> None:
 
 def compressed(program: Program, names: Sequence[str], colors: coloring.Coloring, first: float) -> None:
     """Make the output the nonzeros of its Jacobian with respect to some inputs, in the order of their pattern, after a
-    number that tells it from other programs. One pass takes a direction for each colour.
+    number that tells it from other programs. Forward mode has a direction for each colour of columns, and reverse mode
+    one for each colour of rows.
 
     Args:
         program: a program without a batch.
         names: the inputs.
-        colors: a colouring of columns alone, or of rows alone.
+        colors: a colouring of the Jacobian's columns and rows.
         first: the number.
     """
-    right, left = colors.seeds()
-    count = len(colors)
-    if right.shape[1]:
-        products = _pushed_forward(program, names, right)
-        assert products is not None  # there are nonzeros
-    else:
+    (right, left), (count, others) = colors.seeds(), colors.counts
+    start, places = count * program.outputs["out"].size, colors.place
+    tangents = _pushed_forward(program, names, right) if count else None
+    placed = [] if tangents is None else [(0, contiguous(tangents.cell_shape), tangents)]
+    if others:
         parts = _several_pulled_back(program, names, left.T)
-        size = count * sum([array.size for array in _inputs(program, names)])
-        _set_output(program, size, [(at * count, contiguous(part.cell_shape), part) for at, _, part in parts])
-        products = program.outputs["out"]
+        placed += [(start + at * others, contiguous(part.cell_shape), part) for at, _, part in parts]
+    _set_output(program, start + others * len(colors.columns), placed)
     which = _add(program, "which", (), [], ("const", first))
-    read = Access(products, 0, (0,), colors.place * count + colors.direction)
+    by_row = start + places * others + colors.direction - count
+    table = np.where(colors.direction < count, places * count + colors.direction, by_row)
+    read = Access(program.outputs["out"], 0, (0,), table)
     nonzeros = _add(program, "nonzeros", (len(colors.place),), [read])
     _set_output(program, 1 + nonzeros.size, [(0, (), which), (1, (1,), nonzeros)])
 

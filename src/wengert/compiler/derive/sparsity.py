@@ -1,4 +1,4 @@
-"""The patterns of Jacobians and Hessians, from a Program: which derivatives are not 0 at every point.
+"""The pattern of a Jacobian, from a Program: which derivatives are not 0 at every point.
 
 Each cell of an array has the ascending list of the inputs that it depends on, and each step unites those of the cells
 that it reads; lists are freed after their last use. An index that is known only at run time may be any within its
@@ -6,8 +6,7 @@ extent, and both sides of a choice count, except where a mask has chosen already
 the pattern of one, in terms of what it reads, is found once, and applied for each iteration in turn, as the lists of a
 recurrence grow. Once an iteration reads what the one before has read, nothing is united any more.
 
-A Hessian has the pairs of inputs that interact: at each point where a second partial derivative of a step is not
-identically 0 and the result depends on it, the inputs of the one operand with those of the other.
+That of a Hessian is the pattern of the Jacobian of the gradient's program.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from wengert.compiler.ir import (
     cotangents,
     has_mask,
     inputs,
+    rewrite,
 )
 from wengert.derivatives import coloring
 
-__all__ = ["hessian_pattern", "jacobian_pattern"]
+__all__ = ["jacobian_pattern"]
 
 Pattern = coloring.Pattern
 Ints = coloring.Ints
 ROOM = 1 << 22  # inputs of cells, with repetitions, that are united at once
 DENSE = 1 << 26  # entries of a matrix of bools that is filled instead of sorting places
-PRODUCT = 32  # multiplications in the time of one pair that is written out
 Points = Any  # the points of a step: True for all, or an array of bools over its axes
 Edges = tuple[Ints, Ints, Pattern]  # for each reader a cell that is read, and the inputs of cells
 
@@ -60,19 +59,6 @@ def jacobian_pattern(program: Program, inputs: Sequence[Array]) -> Pattern:
     """
     sweep = _Sweep.over(inputs)
     return sweep.run(program.steps, program.outputs["out"])
-
-
-def hessian_pattern(program: Program, inputs: Sequence[Array]) -> Pattern:
-    """Return which pairs of numbers of some inputs interact in the output "out": a symmetric pattern.
-
-    Of several numbers in the output, it has the pairs that interact in any.
-    """
-    sweep = _Sweep.over(inputs)
-    out = program.outputs["out"]
-    sweep.reached = _reached(program.steps, {id(out): np.ones(out.size, bool)})
-    sweep.pairs = _Pairs(sweep.width)
-    sweep.run(program.steps, out)
-    return sweep.pairs.pattern()
 
 
 # -- which partial derivatives of an expression are identically 0 -----------------------------------------------------
@@ -109,27 +95,14 @@ def _branches(expr: Expr) -> list[tuple[Expr, Points]]:
     if name in ("where", "guarded"):
         chosen = expr[1][1] if expr[1][0] == "mask" else None
         return [(expr[2], True if chosen is None else chosen), (expr[3], True if chosen is None else ~chosen)]
-    return [(expr[1 + k], True) for k in _slopes(_operation(expr))]
+    return [(expr[1 + k], _nonzero(expr[2 - k]) if name == "mul" else True) for k in _slopes(_operation(expr))]
 
 
-def _interactions(expr: Expr) -> dict[tuple[int, int], Points]:
-    """Return the pairs of operands whose second partial derivative is not identically 0, with the points."""
-    found: dict[tuple[int, int], Points] = {}
-    if expr[0] == "in":
-        return found
-    for part, points in _branches(expr):
-        for pair, own in _interactions(part).items():
-            found[pair] = found.get(pair, False) | (own & points)
-    if expr[0] in ("where", "guarded") or not _branches(expr):
-        return found
-    operands = [_dependence(x) for x in expr[1:]]
-    for k, slope in _slopes(_operation(expr)).items():
-        for other in _dependence(slope):
-            for i, here in operands[k].items():
-                for j, there in operands[other].items():
-                    pair = min(i, j), max(i, j)
-                    found[pair] = found.get(pair, False) | (here & there)
-    return found
+def _nonzero(expr: Expr) -> Points:
+    """Return the points where no mask makes an expression 0."""
+    if expr[0] == "mul":
+        return _nonzero(expr[1]) & _nonzero(expr[2])
+    return expr[1][1] if expr[0] == "where" and expr[1][0] == "mask" and expr[3] == ZERO else True
 
 
 # -- the points of a step ---------------------------------------------------------------------------------------------
@@ -160,11 +133,16 @@ class _Points:
             if access.array.mask is not None and access.index is None and not has_mask(step.expr):
                 self.valid = self.valid & access.array.mask.reshape(-1)[cells]
 
+    def leaf(self, leaf: Expr) -> Expr:
+        """Give a mask of an expression all axes."""
+        if leaf[0] != "mask":
+            return leaf
+        return ("mask", leaf[1].reshape(leaf[1].shape + (1,) * (len(self.axes) - leaf[1].ndim)))
+
     def at(self, points: Points) -> Any:
         """Return the numbers of the valid ones among some points of the step's expression."""
         if points is not True:
-            points = np.broadcast_to(points.reshape(points.shape + (1,) * (len(self.axes) - points.ndim)), self.axes)
-            points = points.reshape(-1)
+            points = np.broadcast_to(points, self.axes).reshape(-1)
         chosen = points & self.valid
         return slice(None) if chosen is True else np.flatnonzero(chosen)
 
@@ -226,65 +204,15 @@ def _distinct(codes: Ints, low: int, high: int) -> Ints:
     return np.flatnonzero(seen) + low
 
 
-class _Pairs:
-    """The pairs of inputs that interact, as row * width + column."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.found: list[Ints] = []
-
-    def add(self, a: Pattern, a_cells: Ints, b: Pattern, b_cells: Ints) -> None:
-        """Add all pairs of an input of a cell and one of the cell beside it."""
-        pairs = np.unique(a_cells * np.int64(len(b.indptr)) + b_cells)
-        a_cells, b_cells = np.divmod(pairs, len(b.indptr))
-        a_counts, b_counts = np.diff(a.indptr)[a_cells], np.diff(b.indptr)[b_cells]
-        ends = np.cumsum(a_counts * b_counts)
-        if not len(ends) or not ends[-1]:
-            return
-        if self.width**2 <= DENSE and PRODUCT * ends[-1] > len(ends) * self.width**2:  # a product of matrices is faster
-            size = max(ROOM // self.width, 1)
-            for low in range(0, len(pairs), size):
-                left, right = (_bools(x, cells[low : low + size]) for x, cells in ((a, a_cells), (b, b_cells)))
-                self.add_codes(*np.nonzero(left.T @ right))
-            return
-        bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1], ROOM))).tolist()
-        for low, high in pairwise([0, *bounds, len(pairs)]):
-            na, nb = a_counts[low:high], b_counts[low:high]
-            times = np.repeat(nb, na)
-            rows = np.repeat(a.indices[_runs(a.indptr[a_cells[low:high]], na)], times)
-            self.add_codes(rows, b.indices[_runs(np.repeat(b.indptr[b_cells[low:high]], na), times)])
-
-    def add_codes(self, rows: Ints, columns: Ints) -> None:
-        self.found += [rows * self.width + columns, columns * self.width + rows]
-        if sum(map(len, self.found)) > max(ROOM, 2 * len(self.found[0])):  # the first are those united before
-            self.found = [self.united()]
-
-    def united(self) -> Ints:
-        return _distinct(np.concatenate([np.zeros(0, np.int64), *self.found]), 0, self.width**2)
-
-    def pattern(self) -> Pattern:
-        return Pattern.of_codes(self.united(), (self.width, self.width))
-
-
-def _bools(known: Pattern, cells: Ints) -> Any:
-    """Return a matrix that has 1 for the inputs of each cell, and else 0."""
-    counts = np.diff(known.indptr)[cells]
-    made = np.zeros((len(cells), known.columns), np.float32)
-    made[np.repeat(np.arange(len(cells)), counts), known.indices[_runs(known.indptr[cells], counts)]] = 1.0
-    return made
-
-
-# -- the sweeps -------------------------------------------------------------------------------------------------------
+# -- the sweep --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _Sweep:
-    """The inputs of each cell, and for a Hessian the pairs that interact."""
+    """The inputs of each cell."""
 
     width: int
     known: dict[int, Pattern] = field(default_factory=dict)  # by the id of an array
-    pairs: _Pairs | None = None
-    reached: dict[int, Any] = field(default_factory=dict)  # of a Hessian: the cells that the result depends on
 
     @classmethod
     def over(cls, inputs: Iterable[Array]) -> _Sweep:
@@ -311,45 +239,22 @@ class _Sweep:
 
     def step(self, step: Step) -> None:
         if isinstance(step, Loop):
-            self.loop(step)
+            self.known.update(_Iterations(step, self).rows())
             return
         if isinstance(step, Assemble):
             edges = [(*_places(access, x), self.known[id(x)]) for access, x in step.parts if id(x) in self.known]
         else:
             points = _Points(step)
             edges = []
-            for k, own in _dependence(step.expr).items():
+            for k, own in _dependence(rewrite(step.expr, points.leaf)).items():
                 known = self.known.get(id(step.operands[k].array))
                 if known is not None:
                     at = points.at(own)
                     number, cells = points.read(k, at)
                     edges.append((points.owners[at][number], cells, known))
-            if self.pairs is not None and id(step.out) in self.reached:
-                self.interact(step, points)
         found = _united(edges, step.out.size, self.width)
         if found is not None:
             self.known[id(step.out)] = found
-
-    def interact(self, step: Compute, points: _Points) -> None:
-        """Add the pairs of a step that the result depends on."""
-        assert self.pairs is not None
-        points.valid = points.valid & self.reached[id(step.out)][points.owners]
-        for (i, j), own in _interactions(step.expr).items():
-            a, b = [self.known.get(id(step.operands[k].array)) for k in (i, j)]
-            if a is not None and b is not None:
-                at = points.at(own)
-                (number, cells), (other, others) = points.read(i, at), points.read(j, at)
-                if i != j:  # with indices, each cell of the one with each of the other
-                    extent = len(other) // max(int(number.max(initial=-1)) + 1, 1)
-                    others = others[_runs(number * extent, np.full(len(number), extent))]
-                    cells = np.repeat(cells, extent)
-                self.pairs.add(a, cells, b, others)
-
-    def loop(self, loop: Loop) -> None:
-        body = _Iterations(loop, self)
-        self.known.update(body.rows())
-        if self.pairs is not None:
-            body.interact(self.pairs)
 
 
 class _Iterations:
@@ -362,8 +267,6 @@ class _Iterations:
         read = {id(array): array for step in loop.steps for array in step.reads}
         self.leaves = [x for x in read.values() if {id(_source(x))} & {*sweep.known, *self.own}]
         self.local = _Sweep.over(self.leaves)
-        if sweep.pairs is not None:
-            self.local.reached, self.local.pairs = _reached_inside(loop, sweep.reached), _Pairs(self.local.width)
         for step in loop.steps:
             self.local.step(step)
 
@@ -412,22 +315,6 @@ class _Iterations:
         rows = made[id(piece.array)][first : first + count]
         return rows[0] if count == 1 else (np.concatenate([n for n, _ in rows]), np.concatenate([x for _, x in rows]))
 
-    def interact(self, pairs: _Pairs) -> None:
-        """Add the pairs that interact in any iteration."""
-        assert self.local.pairs is not None
-        local = self.local.pairs.pattern()
-        ends = np.cumsum([leaf.size for leaf in self.leaves])
-        rows, columns = local.rows, local.indices
-        rows, columns = rows[rows <= columns], columns[rows <= columns]
-        of_row, of_column = (np.searchsorted(ends, x, "right") for x in (rows, columns))
-        for i, j in np.unique(np.stack([of_row, of_column], 1), axis=0).tolist():
-            here = (of_row == i) & (of_column == j)
-            a, b = self.leaves[i], self.leaves[j]
-            a_cells, b_cells = rows[here] - (ends[i] - a.size), columns[here] - (ends[j] - b.size)
-            known = [self.sweep.known[id(_source(leaf))] for leaf in (a, b)]
-            count = self.loop.count
-            pairs.add(known[0], _in_all(a, a_cells, count), known[1], _in_all(b, b_cells, count))
-
 
 Lists = tuple[Ints, Ints]  # of some cells: how many inputs each has, and the inputs
 
@@ -448,58 +335,3 @@ def _equal(a: Lists, b: Lists) -> bool:
 
 def _source(array: Array) -> Array:
     return array if array.slice is None else array.slice.array
-
-
-def _in_all(array: Array, cells: Ints, count: int) -> Ints:
-    """Return the cells that an array of a loop shows in all iterations, of its own or of the array it is a slice of."""
-    piece, iterations = array.slice, np.arange(count)
-    base, step = (0, 0) if piece is None else (piece.base, piece.step)
-    return (cells[:, None] + base + step * iterations).reshape(-1)
-
-
-# -- what the result depends on ---------------------------------------------------------------------------------------
-
-
-def _reached(steps: Sequence[Step], reached: dict[int, Any]) -> dict[int, Any]:
-    """Add the cells that the reached cells of later steps depend on."""
-    for step in reversed(steps):
-        if isinstance(step, Loop):
-            _reached_before(step, reached)
-        elif id(step.out) not in reached:
-            continue
-        elif isinstance(step, Assemble):
-            for access, part in step.parts:
-                cells, own = _places(access, part)
-                _mark(reached, part, own[reached[id(step.out)][cells]])
-        else:
-            points = _Points(step)
-            points.valid = points.valid & reached[id(step.out)][points.owners]
-            for k, own in _dependence(step.expr).items():
-                _mark(reached, step.operands[k].array, points.read(k, points.at(own))[1])
-    return reached
-
-
-def _mark(reached: dict[int, Any], array: Array, cells: Any) -> None:
-    reached.setdefault(id(array), np.zeros(array.size, bool))[cells] = True
-
-
-def _reached_inside(loop: Loop, reached: dict[int, Any]) -> dict[int, Any]:
-    """Return the cells that the results depend on in any iteration, of which later ones may read the outputs."""
-    given = [output for output in loop.outputs if id(output.out) in reached]
-    while True:
-        inside = _reached(loop.steps, {id(output.part): np.ones(output.part.size, bool) for output in given})
-        seen = {id(piece.slice.array) for piece in loop.slices if piece.slice is not None and id(piece) in inside}
-        more = [output for output in loop.outputs if output in given or id(output.out) in seen]
-        if len(more) == len(given):
-            return inside
-        given = more
-
-
-def _reached_before(loop: Loop, reached: dict[int, Any]) -> None:
-    inside, own = _reached_inside(loop, reached), {id(step.out) for step in loop.steps}
-    for array in {id(array): array for step in loop.steps for array in step.reads}.values():
-        if id(array) in inside and id(array) not in own:
-            _mark(reached, _source(array), _in_all(array, np.flatnonzero(inside[id(array)]), loop.count))
-    for output in loop.outputs:
-        if output.initial is not None and id(output.out) in reached:
-            _mark(reached, output.initial, slice(None))

@@ -14,13 +14,8 @@ from typing import Any
 import numpy as np
 
 from wengert import derivatives
-from wengert.compiler.derive import (
-    compressed,
-    hessian_pattern,
-    jacobian_pattern,
-    reordered,
-)
-from wengert.compiler.ir import Array, Program, fuse, unmask
+from wengert.compiler.derive import compressed, jacobian_pattern, reordered
+from wengert.compiler.ir import fuse, unmask
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
 from wengert.compiler.trace.differentiate import NotDifferentiable, differentiate, operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
@@ -44,8 +39,8 @@ from wengert.engine import Value
 __all__ = ["Derived", "NotDifferentiable", "derived_from"]
 
 
+NUMBERS = count()  # of the programs of sparse derivatives
 PRODUCTS = ("hvp", "jvp", "vjp", "value")  # the last derivative of a function, if at all
-SPARSE = (["sparse"], ["grad", "sparse"])
 
 
 def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
@@ -99,7 +94,6 @@ class Derived:
         self.derivations = derivations
         self.on_parameters: bool = False
         self.patterns: dict[int, coloring.Pattern] = {}
-        self._numbers = count()
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
         self.function: Any = on_values(base, signature, names, extras)
 
@@ -150,14 +144,6 @@ class Derived:
             products = [matrix @ vector, np.abs(matrix) @ vector]
         return bool((np.abs(products[0] - want) <= agree * (np.abs(want) + products[1])).all())
 
-    def colored(self, pattern: coloring.Pattern, symmetric: bool) -> tuple[coloring.Coloring, float]:
-        """Colour a pattern, and note it under a number."""
-        number = next(self._numbers)
-        self.patterns[number] = pattern
-        if symmetric:
-            return coloring.star_coloring(pattern), float(number)
-        return min(coloring.color_columns(pattern), coloring.color_rows(pattern), key=len), float(number)
-
     def of(self, arguments: Arguments, number: int, result: Any) -> Differentiation:
         """Return how to differentiate the program of a run on an example, which had this result.
 
@@ -186,7 +172,8 @@ class Derived:
                 raise NotDifferentiable("an argument to differentiate with respect to holds more than numbers")
             made.append((kind, inputs, [array for name in arguments_of for array in arrays[name]]))
         along = [name for extra in self.extras for name in arrays[extra]]
-        return Differentiation(self, made, Numbers(result), along, [given[extra] for extra in self.extras])
+        directions = [given[extra] for extra in self.extras]
+        return Differentiation(self, made, Numbers(result, "the result"), along, directions)
 
 
 class Differentiation:
@@ -221,39 +208,25 @@ class Differentiation:
             NotDifferentiable: an input is one of indices, or the result has another structure.
         """
         program = candidate.lifted.program
-        kinds = [kind for kind, *_ in self.levels]
-        is_sparse = kinds[-1] == "sparse"
+        is_sparse = self.levels[-1][0] == "sparse"
         are_values = not is_sparse and (bool(candidate.value_inputs) or len(candidate.own) > 0)
         self.derived.on_parameters |= are_values and not candidate.value_inputs
         batched = any(array.batched for array in program.of_role("input"))
-        if is_sparse:
-            known = {array.name: array for array in program.of_role("input")}
-            pattern = self.pattern(program, known)
-            if batched or not len(pattern.indices):
-                raise NotDifferentiable("a sparse derivative is of one example, and not 0 everywhere")
-            coloring, first = self.derived.colored(pattern, symmetric=len(kinds) == 2)
 
         def entries(names: list[str]) -> None:
-            compressed(program, names, coloring, first)
+            known = {array.name: array for array in program.of_role("input")}
+            pattern, color = jacobian_pattern(program, [known[name] for name in names]), coloring.two_sided
+            if len(self.levels) > 1 and self.levels[-2][::2] == ("grad", names):
+                pattern, color = pattern.symmetric, coloring.star_coloring
+            if batched or not len(pattern.indices):
+                raise NotDifferentiable("a sparse derivative is of one example, and not 0 everywhere")
+            key = next(NUMBERS)
+            self.derived.patterns[key] = pattern
+            compressed(program, names, color(pattern), float(key))
 
         number = Value if are_values else float
         result = differentiate(program, self.levels, self.outputs, number, self.along, self.directions, entries)
         self.finish(candidate, result, batched, are_values)
-
-    def pattern(self, program: Program, known: dict[str, Array]) -> coloring.Pattern:
-        """Return the pattern of a Jacobian or a Hessian, from the program of the function.
-
-        Raises:
-            NotDifferentiable: it is of another derivative.
-        """
-        names = self.levels[0][2]
-        if any(name not in known for name in names) or [kind for kind, *_ in self.levels] not in SPARSE:
-            raise NotDifferentiable("the pattern of such a derivative is not known")
-        if len(self.levels) == 1:
-            return jacobian_pattern(program, [known[name] for name in names])
-        if self.levels[1][2] != names or not self.outputs.is_number():
-            raise NotDifferentiable("a Hessian is with respect to the same arguments twice, of one number")
-        return hessian_pattern(program, [known[name] for name in names])
 
     def finish(self, candidate: Candidate, result: Any, batched: bool, are_values: bool) -> None:
         """Bring the output into the structure of the result."""
