@@ -54,7 +54,7 @@ from wengert.compiler.trace import (
     recorder_of_thread,
     rows_of,
 )
-from wengert.derivatives import signature_of
+from wengert.derivatives import derivations_of, signature_of
 from wengert.engine import Many
 from wengert.errors import ArgumentError, warn, warn_once
 
@@ -740,7 +740,16 @@ class Runtime:
 
     def source(self, language: str, gradient: bool) -> str:
         """Return the program as text."""
-        return source_of(self.latest().kernel, getattr(self.function, "__name__", "lifted"), language, gradient)
+        base, derivations = derivations_of(self.function)
+        kinds = [{"sparse": "jacobian"}.get(each.kind, each.kind) for each in reversed(derivations)]
+        name = "_of_".join([*kinds, getattr(base, "__name__", "lifted").strip("<>")])
+        is_sparse = language == "c" and any(each.kind == "sparse" for each in derivations[-1:])
+        if is_sparse and self.last is not None and (self.derived is None or self.last.signature in self.itself):
+            raise ArgumentError(f"source(): the pattern of the derivative of {self.name} is not known for the last "
+                                "call, or all of it is 0: leave sparse=True out")  # fmt: skip
+        made = self.latest()
+        entries = self.derived.entries(made.kernel.program) if is_sparse and self.derived is not None else None
+        return source_of(made, name.replace("jacobian_of_grad_of", "hessian_of"), language, gradient, entries)
 
     def report(self) -> str:
         """Describe the function, line by line."""

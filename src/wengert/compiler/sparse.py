@@ -75,6 +75,13 @@ class SparseDerivative:
         self.pattern = joined
         return joined
 
+    def source(self, language: str = "c") -> str:
+        """Return the program of the last call as source code: in C a function that fills in the nonzeros in the order
+        of the matrix that such a call returns, with the pattern as constants. For errors see `Compiled.source`.
+        """
+        text: str = self.compiled.source(language)
+        return text
+
     def report(self) -> str:
         """Describe what was compiled, like the `report` of a compiled function."""
         text: str = self.compiled.report()

@@ -156,6 +156,13 @@ class Derived:
             return coloring.star_coloring(pattern), float(number)
         return min(coloring.color_columns(pattern), coloring.color_rows(pattern), key=len), float(number)
 
+    def entries(self, program: Program) -> tuple[Array, coloring.Pattern]:
+        """Return the nonzeros that the program of a sparse derivative computes, see `compressed`, and their pattern."""
+        parts: Any = next(step for step in program.steps if program.outputs["out"] in step.makes)
+        (_, which), (_, nonzeros) = parts.parts
+        number = next(step.expr[1] for step in program.steps if isinstance(step, Compute) and step.out is which)
+        return nonzeros, self.patterns[int(number)]
+
     def of(self, arguments: Arguments, number: int, result: Any) -> Differentiation:
         """Return how to differentiate the program of a run on an example, which had this result.
 
