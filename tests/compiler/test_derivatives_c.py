@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import subprocess
 from collections.abc import Callable
@@ -298,6 +299,14 @@ def test_what_cannot_be_printed() -> None:
     nothing([1.0, 2.0])
     with pytest.raises(ArgumentError, match="all of it is 0: leave sparse=True out"):
         nothing.source()
+
+
+def test_a_rule_in_python_is_refused() -> None:
+    row = wengert.op("gamma_of_c", value=lambda x: math.gamma(x), partials=lambda out, x: out * wengert.digamma(x))
+    compiled = wengert.compile(jacobian(lambda x: [row(x[0]) * x[1], x[1]]))
+    compiled([1.5, 2.0])
+    with pytest.raises(ArgumentError, match="gamma_of_c is computed in Python, which C cannot"):
+        compiled.source("c")
 
 
 @pytest.mark.filterwarnings("ignore:.*runs uncompiled")

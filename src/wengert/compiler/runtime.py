@@ -425,7 +425,7 @@ class Runtime:
     def add(self, entry: CacheEntry, candidate: Candidate, made: Specialization) -> None:
         """Add a specialization, if it matches the recorded result."""
         if made.least > 1 and not entry.signature.batched:
-            entry.is_eager, entry.clause = True, made.clause
+            entry.is_eager, entry.clause, entry.latest = True, made.clause, made  # for `source`
             return
         guards_pass, fault = self.check_recorded_example(made, candidate, entry)
         if fault:
@@ -563,6 +563,7 @@ class Runtime:
     def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
         """Drop a specialization whose result differs from the function's, and warn."""
         entry.specializations = [each for each in entry.specializations if each is not made]
+        entry.latest = None
         self.invalidate(entry, f"{reason}: something that was recorded as fixed has changed, or differs between calls")
 
     def invalidate(self, entry: CacheEntry, why: str) -> None:
@@ -726,7 +727,7 @@ class Runtime:
         entry = self.last
         if entry is None:
             raise ArgumentError("call the function first: nothing has been compiled yet")
-        why = entry.fallback_reason
+        why = entry.fallback_reason or entry.clause
         with entry.lock:
             if entry.candidate is not None:
                 try:
@@ -734,7 +735,7 @@ class Runtime:
                     return entry.candidate.specialization(BACKENDS["numpy"].kernel())
                 except Unliftable as problem:
                     why = str(problem)
-        if not entry.specializations:
+        if entry.latest is None and not entry.specializations:
             raise ArgumentError(f"nothing has been compiled yet{': ' * bool(why)}{why}")
         return entry.latest or entry.specializations[-1]
 

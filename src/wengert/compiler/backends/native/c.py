@@ -248,13 +248,8 @@ def _set(name: str, value: str) -> str:
 
 
 def source(made: Any, name: str, gradient: bool, entries: tuple[Array, Any] | None = None) -> str:
-    """Return a program as a C function that needs only the C library.
-
-    Args:
-        made: the `Specialization`.
-        name: the function's name.
-        gradient: True includes the derivatives with respect to the parameters, of a result that is one number.
-        entries: of a sparse derivative the array of its nonzeros, and their pattern, which become constants.
+    """Return the program of a `Specialization` as a C function that needs only the C library; of a sparse derivative
+    `entries` are the array of its nonzeros, and their pattern.
 
     Raises:
         ArgumentError: an operation is computed in Python.
