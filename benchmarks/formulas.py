@@ -200,7 +200,7 @@ double repeat(int64_t times, {pointers}) {{
     return out;
 }}
 """
-    run = library(source_of(kernel, "formula", "c", True) + repeat, options, ctypes.CDLL).repeat
+    run = library(source_of(made, "formula", "c", True) + repeat, options, ctypes.CDLL).repeat
     run.restype, run.argtypes = ctypes.c_double, [ctypes.c_int64, *[ctypes.c_void_p] * len(names)]
     addresses = [x.ctypes.data for x in (*buffers.param_arrays, *buffers.grad_arrays)]
     slopes = np.empty(len(numbers))

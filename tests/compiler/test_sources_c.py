@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -45,16 +46,31 @@ def title(text: str) -> str:
     return text.partition("\ndouble ")[2].partition("(")[0]
 
 
+def passed(recording: Any) -> list[int]:
+    """Which parameters are arguments of the C function: those with Values; other numbers become constants."""
+    ends = np.cumsum([a.size for a in recording.kernel.params])
+    own = np.arange(ends[-1] if len(ends) else 0) if recording.own is None else recording.own
+    return sorted({*np.searchsorted(ends, own, "right").tolist()})
+
+
+def workspace(text: str) -> int:
+    """How many numbers a C function wants as memory, in its last argument; 0 if it has no such argument."""
+    found = re.search(r"   work: \((\d+)\)", text)
+    return int(found[1]) if found else 0
+
+
 def called(text: str, tmp_path: Path, recording: Any, arrays: Any, gradient: bool) -> tuple[float, list[Any]]:
     """What the C function gives: its value, and the derivatives that it leaves."""
     function = ctypes.CDLL(str(built(text, tmp_path)))[title(text)]
     function.restype = ctypes.c_double
-    kernel, params = recording.kernel, recording.buffers().param_arrays
+    kernel = recording.kernel
+    params = [recording.buffers().param_arrays[n] for n in passed(recording)]
     count = next((len(x) for x, a in zip(arrays, kernel.inputs, strict=True) if a.batched), None)
     kinds = [np.int64 if a.role == "index" else np.float64 for a in kernel.inputs]
     given = [np.ascontiguousarray(x, kind) for x, kind in zip(arrays, kinds, strict=True)]
     slopes = [np.full(np.shape(x), 1234.5) for x in params] if gradient else []
     pointers = [*given, *map(np.ascontiguousarray, params), *slopes]
+    pointers += [np.empty(workspace(text))] if workspace(text) else []
     counts = [] if count is None else [ctypes.c_int64(count)]
     value = function(*counts, *[ctypes.c_void_p(x.ctypes.data) for x in pointers])
     return value, slopes
@@ -86,9 +102,9 @@ def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
         for gradient in (False, True):
             value, slopes = called(text[gradient], tmp_path, recording, arrays, gradient)
             assert value == pytest.approx(np.mean(outputs["out"]), rel=1e-12)
-            assert len(slopes) == gradient * len(kernel.params)
-            for got, want in zip(slopes, buffers.grad_arrays, strict=False):
-                assert difference(got, want) < 1e-12
+            assert len(slopes) == gradient * len(passed(recording))
+            for got, n in zip(slopes, passed(recording), strict=False):
+                assert difference(got, buffers.grad_arrays[n]) < 1e-12
 
 
 @needs_gcc
@@ -96,20 +112,22 @@ def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
 def test_a_c_function_reads_and_writes_what_is_its_own(model: Any, tmp_path: Path) -> None:
     """The same in a program of its own, under the sanitizers of addresses and of undefined behaviour."""
     compiled = model()
-    kernel = compiled._runtime.latest().kernel
+    recording = compiled._runtime.latest()
+    kernel, params = recording.kernel, [recording.kernel.params[n] for n in passed(recording)]
     text = compiled.source("c")
     batched, count = any(a.batched for a in kernel.inputs), 3
-    lines, passed = [], ["3"] * batched
+    lines, given = [], ["3"] * batched
     for a in kernel.inputs:
         kind = "int64_t" if a.role == "index" else "double"
         lines.append(f"{kind} *x{len(lines)} = calloc({a.size * (count if a.batched else 1)}, 8);")
-    for a in (*kernel.params, *kernel.params):
+    for a in (*params, *params):
         lines.append(f"double *x{len(lines)} = calloc({a.size}, 8);")
-    passed += [f"x{k}" for k in range(len(lines))]
+    lines += [f"double *x{len(lines)} = malloc({workspace(text)} * sizeof(double));"] * bool(workspace(text))
+    given += [f"x{k}" for k in range(len(lines))]
     ends = [f"free(x{k});" for k in range(len(lines))]
-    body = "\n".join([*lines, f"double made = {title(text)}({', '.join(passed)});", *ends, "return made == 0.125;"])
+    body = "\n".join([*lines, f"double made = {title(text)}({', '.join(given)});", *ends, "return made == 0.125;"])
     source = tmp_path / "whole.c"
-    source.write_text(f"{text}\nint main(void) {{\n{body}\n}}\n")
+    source.write_text(f"#include <stdlib.h>\n{text}\nint main(void) {{\n{body}\n}}\n")
     command = [GCC, "-std=c99", "-Wall", "-Werror", "-g", *SANITIZED, str(source), "-lm", "-o", str(tmp_path / "whole")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "cannot find" in done.stderr:

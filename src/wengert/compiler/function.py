@@ -173,12 +173,17 @@ class Compiled(CallPath):
     def source(self, language: str = "numpy", *, gradient: bool = True) -> str:
         """Return the array program of the last call as runnable source code.
 
+        A C function returns the one number that there is; otherwise it fills an array, and returns a status that its
+        comment explains.
+
         Args:
             language: "numpy", "torch", "jax" or "c".
-            gradient: True includes the derivatives (NumPy and C; PyTorch and JAX differentiate by themselves).
+            gradient: True includes the derivatives of one number with respect to the parameters (NumPy and C; PyTorch
+                and JAX differentiate by themselves).
 
         Raises:
-            ArgumentError: the language is unknown, or nothing has been compiled yet.
+            ArgumentError: the language is unknown or cannot express an operation of the user's own, or nothing has been
+                compiled yet.
         """
         return self._runtime.source(language, gradient)
 

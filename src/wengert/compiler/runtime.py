@@ -433,7 +433,7 @@ class Runtime:
     def add(self, entry: CacheEntry, candidate: Candidate, made: Specialization) -> None:
         """Add a specialization, if it matches the recorded result."""
         if made.least > 1 and not entry.signature.batched:
-            entry.is_eager, entry.clause = True, made.clause
+            entry.is_eager, entry.clause, entry.latest = True, made.clause, made  # for `source`
             return
         guards_pass, fault = self.check_recorded_example(made, candidate, entry)
         if fault:
@@ -577,6 +577,7 @@ class Runtime:
     def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
         """Drop a specialization whose result differs from the function's, and warn."""
         entry.specializations = [each for each in entry.specializations if each is not made]
+        entry.latest = None
         self.invalidate(entry, f"{reason}: something that was recorded as fixed has changed, or differs between calls")
 
     def invalidate(self, entry: CacheEntry, why: str) -> None:
@@ -752,7 +753,7 @@ class Runtime:
         entry = self.last
         if entry is None:
             raise ArgumentError("call the function first: nothing has been compiled yet")
-        why = entry.fallback_reason
+        why = entry.fallback_reason or entry.clause
         with entry.lock:
             if entry.candidate is not None:
                 try:
@@ -760,13 +761,22 @@ class Runtime:
                     return entry.candidate.specialization(BACKENDS["numpy"].kernel())
                 except Unliftable as problem:
                     why = str(problem)
-        if not entry.specializations:
+        if entry.latest is None and not entry.specializations:
             raise ArgumentError(f"nothing has been compiled yet{': ' * bool(why)}{why}")
         return entry.latest or entry.specializations[-1]
 
     def source(self, language: str, gradient: bool) -> str:
         """Return the program as text."""
-        return source_of(self.latest().kernel, getattr(self.function, "__name__", "lifted"), language, gradient)
+        base, derivations = derivations_of(self.function)
+        kinds = [{"sparse": "jacobian"}.get(each.kind, each.kind) for each in reversed(derivations)]
+        name = "_of_".join([*kinds, getattr(base, "__name__", "lifted").strip("<>")])
+        is_sparse = language == "c" and any(each.kind == "sparse" for each in derivations[-1:])
+        if is_sparse and self.last is not None and (self.derived is None or self.last.signature in self.itself):
+            raise ArgumentError(f"source(): the pattern of the derivative of {self.name} is not known for the last "
+                                "call, or all of it is 0: leave sparse=True out")  # fmt: skip
+        made = self.latest()
+        entries = self.derived.entries(made.kernel.program) if is_sparse and self.derived is not None else None
+        return source_of(made, name.replace("jacobian_of_grad_of", "hessian_of"), language, gradient, entries)
 
     def report(self) -> str:
         """Describe the function, line by line."""

@@ -129,6 +129,13 @@ class SparseDerivative:
         rows, columns = np.nonzero(matrix) if matrix is not sparsity else ((x := matrix.tocoo()).row, x.col)
         return coloring.Pattern.of(rows.astype(np.int64), columns.astype(np.int64), matrix.shape)
 
+    def source(self, language: str = "c") -> str:
+        """Return the program of the last call as source code: in C a function that fills in the nonzeros in the order
+        of the matrix that such a call returns, with the pattern as constants. For errors see `Compiled.source`.
+        """
+        text: str = self.compiled.source(language)
+        return text
+
     def report(self) -> str:
         """Describe what was compiled, like the `report` of a compiled function."""
         text: str = self.compiled.report()

@@ -48,18 +48,16 @@ def function_of(
     return function, list(constants.values())
 
 
-def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
-    """Return the text of a kernel's program, as a function of a name or as near to it as Python allows.
+def source_of(made: Any, name: str, language: str, gradient: bool, entries: Any = None) -> str:
+    """Return the text of a specialization's program, as a function of a name or as near to it as Python allows; in C
+    that of a sparse derivative returns its `entries` alone: see `Derived.entries`.
 
     Raises:
-        ArgumentError: the language is unknown, or cannot express an operation of the user's own; or it is C, and the
-            function returns several numbers.
+        ArgumentError: the language is unknown, or cannot express an operation of the user's own.
     """
+    kernel: Kernel = made.kernel
     if language == "c":
-        if kernel.program.outputs["out"].cell_shape:
-            raise ArgumentError("source(): a C function returns one number, but this function returns several: "
-                                "return their sum, or choose another language")  # fmt: skip
-        return c_source(kernel, name, gradient)
+        return c_source(made, name, gradient, entries)
     if language not in LIBRARIES:
         *most, last = map('"{}"'.format, (*LIBRARIES, "c"))
         raise ArgumentError(f"source() writes {', '.join(most)} or {last}, not {language!r}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert import derivatives
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
-from wengert.compiler.ir import fuse, unmask
+from wengert.compiler.ir import Array, Compute, Program, fuse, unmask
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
 from wengert.compiler.trace.differentiate import NotDifferentiable, differentiate, operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
@@ -143,6 +143,13 @@ class Derived:
             matrix = got.reshape(len(want), -1)
             products = [matrix @ vector, np.abs(matrix) @ vector]
         return bool((np.abs(products[0] - want) <= agree * (np.abs(want) + products[1])).all())
+
+    def entries(self, program: Program) -> tuple[Array, coloring.Pattern]:
+        """Return the nonzeros that the program of a sparse derivative computes, see `compressed`, and their pattern."""
+        parts: Any = next(step for step in program.steps if program.outputs["out"] in step.makes)
+        (_, which), (_, nonzeros) = parts.parts
+        number = next(step.expr[1] for step in program.steps if isinstance(step, Compute) and step.out is which)
+        return nonzeros, self.patterns[int(number)]
 
     def of(self, arguments: Arguments, number: int, result: Any) -> Differentiation:
         """Return how to differentiate the program of a run on an example, which had this result.

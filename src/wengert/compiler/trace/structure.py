@@ -217,6 +217,17 @@ class Structure:
         self.computed: Any = np.array([self._is_computed(n) for n in range(len(self.kinds))], np.uint8)
         self.build, self.needs_leaves, self.needs_numbers = _Writer(self).written()
 
+    @property
+    def layout(self) -> Any:
+        """The shape of the results, or a list of the shapes of their parts."""
+
+        def of(tree: Any) -> Any:
+            parts = [of(x) for x in getattr(tree, "children", ()) if isinstance(x, (Part, NumberPart))]
+            same = isinstance(tree, Part) and parts.count(parts[0]) == len(parts) and isinstance(parts[0], tuple)
+            return tree.keys if same and tree.kind is np.ndarray else (len(parts), *parts[0]) if same else parts or ()
+
+        return of(self.tree)
+
     def _is_computed(self, number: int) -> bool:
         known = number in self._passed or number in self._held
         return self.kinds[number] is Value and not known and self._first[number] == number

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.backends.base import Kernel
+from wengert.compiler.backends.base import Kernel, cut
 from wengert.compiler.backends.native.access import Location
 from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Register, Scope
 from wengert.compiler.backends.native.lower import Copy, Lowering, arrays_made
@@ -22,12 +22,15 @@ __all__ = ["C", "source"]
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, EITHER, CHOICE = range(9, 1, -1)  # precedences
 SIGNS = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+GUARDS = {how: f"{{0}} {sign} {{1}}" for how, sign in COMPARE.items()} | {"within": "fabs({0}) <= {1}"}
+GUARDS["is"] = "({0} == {1} && !signbit({0}) == !signbit({1})) || ({0} != {0} && {1} != {1})"
 INLINE = 60  # the longest expression without a name
+STACK = 4096  # the most numbers that a function keeps on the stack, 32 KiB: controllers have little
 TYPES = {"f": "double", "b": "int", "i": "int64_t"}
 LETTERS = "ijklmpqrstuv"
 TAKEN = """auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n example
-seed mean work main NAN INFINITY
+seed mean work valid main NAN INFINITY
 abort abs atexit atof atoi atol atoll bsearch calloc ceil copysign div exit fabs fdim floor fma fmax fmin free frexp
 getenv ilogb isfinite isinf isnan isnormal labs ldexp ldiv lgamma llabs lldiv llrint llround logb lrint lround malloc
 mblen mbstowcs mbtowc modf nan nearbyint nextafter nexttoward qsort rand realloc remainder remquo rint round scalbln
@@ -48,6 +51,7 @@ class C(Emitter):
         self.seed: Register = Register("seed")
         self.level: dict[str, int] = {}  # the precedence of each compound expression
         self.functions: list[None] = []
+        self.letters: Sequence[str] = LETTERS  # the names of loops' integers
         self.helpers: dict[str, list[Any]] = {}  # the lines of outlined functions
         self.constants: dict[bytes, tuple[str, str]] = {}
 
@@ -195,7 +199,7 @@ class C(Emitter):
                 return list(carried)
             if low + step >= high:
                 return list(body((low, {}), list(carried)))
-        name = "example" if high == "n" else LETTERS[len(self.scopes) - 1]
+        name = "example" if high == "n" else self.letters[len(self.scopes) - 1]
         outer = self.scopes[-1].lines
         totals = [Register(self.fresh("s"), x.kind) for x in carried]
         outer += [f"{TYPES[x.kind]} {x.text} = {start.text};" for x, start in zip(totals, carried, strict=True)]
@@ -243,24 +247,32 @@ def _set(name: str, value: str) -> str:
     return f"{name} += {value[len(name) + 3 :]};" if value.startswith(f"{name} + ") else f"{name} = {value};"
 
 
-def source(kernel: Kernel, name: str, gradient: bool) -> str:
-    """Return a kernel's program as a C function that needs only the C library.
+def source(made: Any, name: str, gradient: bool, entries: tuple[Array, Any] | None = None) -> str:
+    """Return the program of a `Specialization` as a C function that needs only the C library; of a sparse derivative
+    `entries` are the array of its nonzeros, and their pattern.
 
     Raises:
         ArgumentError: an operation is computed in Python.
     """
+    out, pattern = entries or (made.kernel.program.outputs["out"], None)
+    gradient = gradient and not out.cell_shape and bool(made.kernel.backward.gradients)
     try:
-        return _Source(kernel, name, gradient and bool(kernel.backward.gradients)).write()
+        return _Source(made, name, gradient, out, pattern).write()
     except Unsupported as why:
         raise ArgumentError(f"source(): {why}, which C cannot: write its rule with the operations of wengert") from why
 
 
 class _Source:
-    def __init__(self, kernel: Kernel, name: str, gradient: bool) -> None:
-        self.kernel = kernel
-        self.backward = kernel.backward if gradient else None
+    def __init__(self, made: Any, name: str, gradient: bool, out: Array, pattern: Any) -> None:
+        self.made, self.out, self.pattern = made, out, pattern
+        self.kernel: Kernel = made.kernel
+        self.backward = self.kernel.backward if gradient else None
+        self.several = bool(out.cell_shape) or pattern is not None
+        self.failed = "1" if self.several else "NAN"
         self.to = C()
-        self.taken = {*TAKEN.split(), *C_FUNCTIONS, *LETTERS}
+        named = {array.name for array in (*self.kernel.inputs, *self.kernel.params)}
+        self.to.letters = ["i", *[x * 2 if x in named else x for x in LETTERS[1:]]]
+        self.taken = {*TAKEN.split(), *C_FUNCTIONS, *self.to.letters}
         plain = name.strip("<>")
         self.title = self.free(f"{plain}_and_gradients" if gradient else plain)
         self.storage: dict[int, Location] = {}
@@ -276,29 +288,40 @@ class _Source:
         return unused
 
     def write(self) -> str:
-        to, kernel, back = self.to, self.kernel, self.backward
-        out = kernel.program.outputs["out"]
+        to, kernel, back, out = self.to, self.kernel, self.backward, self.out
         steps = [*kernel.program.steps, *(back.steps if back is not None else ())]
+        if self.pattern is not None:  # the last step puts a number before the nonzeros
+            steps = [step for step in steps if kernel.program.outputs["out"] not in step.makes]
         computed = {id(array) for step in steps for array in step.makes}
         parameters, notes = ["int64_t n"] if any(a.batched for a in kernel.inputs) else [], []
-        for array in (*kernel.inputs, *kernel.params):
+        params, head = self.params(), []
+        for number, array in enumerate((*kernel.inputs, *params)):
             title = self.free(array.name)
             kind = "i" if array.role == "index" else "f"
             self.storage[id(array)] = Location(Memory(title, kind), 0, array.size if array.batched else 0)
             self.rows[id(array)] = self.storage[id(array)]
             parameters.append(f"const {TYPES[kind]} *{title}")
-            notes.append(f"   {title}: {array.written_shape}".replace("N", "n"))
+            notes.append(f"{title}: {array.written_shape}".replace("N", "n"))
+            if number in self.made.extents:
+                last, count = self.made.extents[number] - 1, f"{array.size}{' * n' if array.batched else ''}"
+                notes[-1] += f", integers from 0 to {last}"
+                head.append(f"for (int64_t i = 0; i < {count}; i++)")
+                head.append(f"    if ({title}[i] < 0 || {title}[i] > {last}) return {self.failed};")
         for array in kernel.program.of_role("const"):
             self.storage[id(array)] = Location(to.constant(np.asarray(array.value)), 0)
         copies: list[Copy] = []
-        for array in kernel.params if back is not None else ():
-            grad, title = back.gradients.get(array.name) if back is not None else None, self.free(f"d{array.name}")
+        filled = [(f"d{x.name}", back.gradients.get(x.name), x) for x in params] if back is not None else []
+        filled += [("out", out, out)] if self.several else []
+        for name, found, shape in filled:
+            title = self.free(name)
             parameters.append(f"double *{title}")
-            if grad is not None and id(grad) in computed and id(grad) not in self.storage and not grad.batched:
-                self.storage[id(grad)] = Location(Memory(title), 0)
-                to.read.add(id(grad))
+            is_new = found is not None and id(found) in computed and id(found) not in self.storage
+            if found is not None and is_new and found.batched == shape.batched:
+                self.storage[id(found)] = Location(Memory(title), 0, shape.size if shape.batched else 0)
+                to.read.add(id(found))
             else:
-                copies.append((grad, array, Memory(title), 0))
+                copies.append((found, shape, Memory(title), 0))
+        notes += [f"{title}: {self.layout()}"] if self.several else []
         local = []
         for array in arrays_made(steps):
             if id(array) not in self.storage:
@@ -306,39 +329,116 @@ class _Source:
                 self.storage[id(array)] = Location(Memory(self.free(array.name)), 0, pitch)
                 local.append(array)
         result = self.storage[id(out)].memory.name
-        to.read.add(id(out))
+        guarded = kernel.program.outputs.get("sides")
+        to.read.update([id(out), id(guarded)])
         Lowering(to, steps, self.storage, self.rows, back.seed if back is not None else None).run((), copies)
         lines = to.live_lines(to.scopes[0].lines)
-        head, tail = self.memory([array for array in local if id(array) in to.read])
+        more, tail = self.memory([array for array in local if id(array) in to.read], parameters, notes)
+        head += more
         if back is not None and back.seed is not None:
             head.append(f"const double seed = 1.0{' / n' if out.batched else ''};")
-        if out.batched:
+        lines += self.guards(guarded)
+        returned = "0" if self.several else "mean"
+        if self.several:
+            what = "Fills out, which must not overlap another array"
+        elif out.batched:
+            what = "The mean over the examples"
             lines += ["double mean = 0.0;", f"for (int64_t i = 0; i < n; i++) mean += {result}[i];", "mean /= n;"]
         else:
+            what = "The value"
             lines.append(f"const double mean = {result}[0];")
-        body = [*head, *lines, *tail, "return mean;"]
-        what = "mean over the examples" if out.batched else "value"
-        note = ["/*", f"   The {what}{', and its derivatives' if back is not None else ''}; row by row:", *notes, "*/"]
-        header = ["#include <math.h>", "#include <stdint.h>", "#include <stdlib.h>", ""]
+        if self.made.guards:
+            returned = "!valid" if self.several else f"valid ? {returned} : NAN"
+        body = [*head, *lines, *tail, f"return {returned};"]
+        text = "\n".join(body)
+        unused = [x for x in (p.split()[-1].strip("*") for p in parameters) if not re.search(rf"\b{x}\b", text)]
+        body = [*[f"(void){x};" for x in unused], *body]
+        note = [f"{what}{', and its derivatives' if back is not None else ''}; row by row:", *notes, *self.returns()]
+        note = ["/*", *[f"   {line}".replace("*/", "* /").replace("/*", "/ *") for line in note], "*/"]
+        header = ["#include <math.h>", "#include <stdint.h>", *["#include <stdlib.h>"] * ("malloc(" in text), ""]
         constants = [text for _, text in to.constants.values()]
         constants += [line for lines in to.helpers.values() for line in lines]
-        title = f"double {self.title}({', '.join(parameters) or 'void'}) {{"
-        return "\n".join([*header, *constants, *note, title, *[f"    {line}" for line in body], "}", ""])
+        kind = "int" if self.several else "double"
+        title = f"{kind} {self.title}({', '.join(parameters) or 'void'}) {{"
+        body = [f"    {line}" for line in body]
+        return "\n".join([*header, *constants, *self.tables(), *note, title, *body, "}", ""])
 
-    def memory(self, arrays: list[Array]) -> tuple[list[str], list[str]]:
+    def params(self) -> list[Array]:
+        """Return the parameters that are arguments; numbers that the function reads from outside become constants."""
+        params, own = self.kernel.params, self.made.own
+        numbers = self.made.buffers().params
+        masks = cut(np.ones(len(numbers), bool) if own is None else np.isin(np.arange(len(numbers)), own), params)
+        for array, numbers_of, mask in zip(params, cut(numbers, params), masks, strict=True):
+            if not mask.any():
+                self.storage[id(array)] = Location(self.to.constant(numbers_of), 0)
+        return [array for array, mask in zip(params, masks, strict=True) if mask.any()]
+
+    def guards(self, sides: Array | None) -> list[str]:
+        """Return lines that compare as the recorded call did."""
+        lines, each = [], sides is not None and sides.batched
+        for guard, places in zip(self.made.guards.guards, self.made.guards.sides, strict=True):
+            pair = [
+                self.to.number(float(x)).text if n < 0 or sides is None
+                else self.to.item(self.storage[id(sides)].memory, (n, {"i": sides.size} if each else {}))
+                for x, n in zip((guard.left, guard.right), places, strict=True)
+            ]  # fmt: skip
+            text = GUARDS[guard.how].format(*pair)
+            lines.append(f"valid &= {text};" if guard.outcome else f"valid &= !({text});")
+        lines = list(dict.fromkeys(lines))
+        if each:
+            lines = ["for (int64_t i = 0; i < n; i++) {", *_indented(lines), "}"]
+        return ["int valid = 1;", *lines] if lines else []
+
+    def returns(self) -> list[str]:
+        """Say what the function returns, unless it is just a value."""
+        why = ["an integer is out of range"] * bool(self.made.extents)
+        why += ["a comparison has another outcome than when it was recorded:"] * bool(self.made.guards)
+        text = f"{'1' if self.several else 'nan'} if {' or '.join(why)}" if why else ""
+        if self.several:
+            text = "; ".join(filter(None, ["0", "2 without memory" * self.out.batched, text]))
+        return [f"Returns {text}", *map("  {}".format, self.made.guards.lines)] if text else []
+
+    def layout(self) -> str:
+        """Describe what the results are, in the order in which they lie."""
+        if self.pattern is None:
+            shape = self.made.shape if self.made.structure is None else self.made.structure.layout
+            return str(("n", *shape) if self.out.batched else shape).replace(",)", ")").replace("'", "")
+        rows, columns = self.pattern.shape
+        what = f"({self.out.size}), the nonzeros of a ({rows}, {columns}) matrix: those of row i are out[k] in column"
+        return f"{what} indices[k],\n      for k from indptr[i] to indptr[i + 1] - 1"
+
+    def tables(self) -> list[str]:
+        """Return the pattern as constants, which other files may declare as extern."""
+        if self.pattern is None:
+            return []
+        (rows, columns), name, count = self.pattern.shape, self.title, len(self.pattern.indices)
+        tables = {"indptr": self.pattern.indptr.tolist(), "indices": self.pattern.indices.tolist()}
+        return [
+            f"enum {{ {name}_NROWS = {rows}, {name}_NCOLS = {columns}, {name}_NNZ = {count} }};",
+            *[f"const int {name}_{key}[{len(x)}] = {{{', '.join(map(str, x))}}};" for key, x in tables.items()],
+        ]
+
+    def memory(self, arrays: list[Array], parameters: list[str], notes: list[str]) -> tuple[list[str], list[str]]:
+        """Return lines that provide memory, and lines that free it: the stack for a few numbers, an argument for
+        many, the heap for a batch.
+        """
         if not arrays:
             return [], []
         fixed = sum([a.size for a in arrays if not a.batched])
         each = sum([a.size for a in arrays if a.batched])
-        total = " + ".join([f"{each} * (size_t)n"] * bool(each) + [str(fixed)] * bool(fixed))
-        lines = [f"double *const work = malloc(({total}) * sizeof(double));", "if (work == NULL) return NAN;"]
-        past, past_each = 0, 0
+        lines, tail = [f"double work[{fixed}];"], []
+        if each:
+            total = " + ".join([f"{each} * (size_t)n", *[str(fixed)] * bool(fixed)])
+            lines = [f"double *const work = malloc(({total}) * sizeof(double));"]
+            lines.append(f"if (work == NULL) return {'2' if self.several else 'NAN'};")
+            tail = ["free(work);"]
+        elif fixed > STACK:
+            lines = []
+            parameters.append("double *work")
+            notes.append(f"work: ({fixed}), memory for the function to use")
+        past = {False: 0, True: 0}
         for array in sorted(arrays, key=lambda array: array.batched):
-            place = " + ".join([str(past)] * bool(past) + [f"{past_each} * n"] * bool(past_each))
-            name = self.storage[id(array)].memory.name
-            lines.append(f"double *const {name} = work{f' + {place}' if place else ''};")
-            if array.batched:
-                past_each += array.size
-            else:
-                past += array.size
-        return lines, ["free(work);"]
+            place = f" + {past[False]}" * (past[False] > 0) + f" + {past[True]} * n" * (past[True] > 0)
+            lines.append(f"double *const {self.storage[id(array)].memory.name} = work{place};")
+            past[array.batched] += array.size
+        return lines, tail
