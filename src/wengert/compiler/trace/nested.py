@@ -163,7 +163,7 @@ def with_derivatives(
     """
     program = lifted.program
     own = {array.name: array for array in program.of_role("input")}
-    shared = _Parameters(program, lifted.parameters)
+    parameters = _Parameters(program, lifted.parameters)
     ends, starts = [program.outputs["out"]], [0]
     for number, (part, derivative) in enumerate(nested):
         inner = part.program
@@ -177,7 +177,7 @@ def with_derivatives(
                 array.role = "value"
                 copies.append(Compute(array, array.shape, [whole(source)], ("in", 0)))
             array.name = f"{array.name}_d{number + 1}"
-        shared.take(inner, part.parameters)
+        parameters.share(inner, part.parameters)
         program.arrays += inner.arrays
         program.steps += [*copies, *inner.steps]
         starts.append(starts[-1] + ends[-1].size)
@@ -190,7 +190,7 @@ def with_derivatives(
     every = [lifted, *[part for part, _ in nested]]
     return Lifted(
         program,
-        shared.places,
+        parameters.places,
         sum([each.table_reads for each in every]),
         sum([each.products for each in every]),
         max([each.multiplications for each in every]),
@@ -218,7 +218,7 @@ class _Parameters:
             self._known.update({place: (array, n) for n, place in enumerate(own)})
             self.places += own
 
-    def take(self, inner: Program, places: Sequence[int]) -> None:
+    def share(self, inner: Program, places: Sequence[int]) -> None:
         """Let another program read the parameters that are known already from the arrays that they are in."""
         at = 0
         for array in inner.of_role("param"):
