@@ -328,6 +328,11 @@ def test_both_modes_of_a_function_with_parameters() -> None:
     assert specializations(outer) == 1
 
 
+def test_the_last_argument() -> None:
+    same(grad(lambda x, y: x * y**3, -1), [(2.0, 3.0), (1.0, 2.0)])
+    same(hessian(lambda x, y: x[0] * y**3, (-1, 0)), [([2.0], 3.0)])
+
+
 def test_objects_with_a_derivative_of_their_own_are_functions_like_others() -> None:
     class Polynomial:
         def __call__(self, x: Any) -> Any:

@@ -52,9 +52,12 @@ def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
     extras = directions_of(function)
     own = [name for name in signature.parameters if name not in extras]  # the arguments of the function
     levels = []
+    is_plain = all(x.default is x.empty and x.kind <= x.POSITIONAL_OR_KEYWORD for x in signature.parameters.values())
+    last = len(own) if is_plain else 0  # with defaults, -1 may be another argument in each call
     for kind, _, argnums, *_ in derivations:
         several = isinstance(argnums, (tuple, list))
-        numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else [argnums]
+        given: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else [argnums]
+        numbers = [n + last if type(n) is int and n < 0 else n for n in given]
         if not all(type(n) is int and 0 <= n < len(own) for n in numbers) or len({*numbers}) < len(numbers):
             return None
         levels.append((kind, [own[n] for n in numbers], several))

@@ -91,7 +91,8 @@ def differentiated_call(
         return NotImplemented
     places: list[list[int]] = []
     for _, numbers in chain:
-        chosen = list(numbers) if isinstance(numbers, (tuple, list)) else [numbers]
+        chosen = [*numbers] if isinstance(numbers, (tuple, list)) else [numbers]
+        chosen = [n + len(args) if type(n) is int and n < 0 else n for n in chosen]
         if not all(type(n) is int and 0 <= n < len(args) for n in chosen) or len({*chosen}) < len(chosen):
             return NotImplemented
         places.append(chosen)
