@@ -352,7 +352,8 @@ class _Trace:
         sources = {id(x.source): x.source for x in results if type(x) is Pending}
         self.nested: list[Nested] = list(sources.values())
         number = {each: n for n, each in enumerate(sources)}
-        self.at = [(number[id(x.source)], x.place) if type(x) is Pending else (None, n) for n, x in enumerate(results)]
+        places = itertools.count()
+        self.at = [(number[id(x.source)], x.place) if type(x) is Pending else (None, next(places)) for x in results]
         self.results = [Value(0.0) if type(x) is Pending else _as_value(x) for x in results]
         nodes = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
         self.compared_sides = list({id(side): side for side in nodes}.values())
@@ -368,7 +369,6 @@ class _Trace:
         of_nested = [x for each in self.nested for _, before in each.inputs.values() for x in before]
         every = [x for graph in self.graphs for x in graph.values]
         of_nested += [x for x in every if x._made < began or id(x) in captured]
-        self.results_of_nested = of_nested
         roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared_sides, *items, *of_nested)}
         self.graph = Graph(*roots.values())
         self.size = len(Graph(*self.results, *self.compared_sides)) if items else len(self.graph)
@@ -543,6 +543,9 @@ class _Trace:
         if self.shape is None:
             raise Unliftable("its result is neither a number nor a regular array of numbers")
         outputs: dict[str, Any] = {"out": (self.results, self.shape)}
+        if self.nested:  # without the places of their numbers
+            own = [x for x, (which, _) in zip(self.results, self.at, strict=True) if which is None] or self.results[:1]
+            outputs["out"] = own, _squeezed(own)
         if self.auxiliary_shape is not None:
             outputs["auxiliary"] = self.auxiliary, self.auxiliary_shape
         if self.compared_sides:
@@ -557,8 +560,8 @@ class _Trace:
         for each, graph in zip(self.nested, self.graphs, strict=True):
             inputs = {name: values for name, (values, _) in each.inputs.items()}
             part = self.lift_graph(graph, inputs, {"out": (each.results, _squeezed(each.results))}, [])
-            own = [self.place[id(graph.values[place])] for place in part.parameters]
-            parts.append((replace(part, parameters=own), each))
+            parameters = [self.place[id(graph.values[place])] for place in part.parameters]
+            parts.append((replace(part, parameters=parameters), each))
         return with_derivatives(lifted, parts, self.at, tuple([n for n in self.shape if n > 1]))
 
     def lift_graph(
