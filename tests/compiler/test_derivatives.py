@@ -405,15 +405,15 @@ def test_effects_are_those_of_the_derivative(make: Any) -> None:
 
 
 def test_a_wrong_program_is_found_by_a_product_with_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wengert.compiler.trace import derived
+    from wengert.compiler.trace import differentiate
 
     def wrong(program: Any, names: Any) -> None:
         taken(program, names)
         step = program.steps[-1]
         step.expr = ("mul", ("const", 1.0 + 1e-6), step.expr)
 
-    taken = derived.jacobian
-    monkeypatch.setattr(derived, "jacobian", wrong)
+    taken = differentiate.jacobian
+    monkeypatch.setattr(differentiate, "jacobian", wrong)
     compiled = wengert.compile(jacobian(lambda x: [x[0] * x[1], x[1] ** 2]))
     with pytest.warns(UserWarning, match="is dropped"):
         assert compiled([2.0, 3.0]) == [[3.0, 2.0], [0.0, 6.0]], "the function's own derivative"
