@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert import interpolation, linalg
 from wengert.compiler.trace.tracers import (
     FINITE,
     Bool,
@@ -228,6 +229,26 @@ class ModuleView(ModuleType):
         return self.__find(name)
 
 
+def _in_place_of(function: Any, own: Any) -> Callable[..., Any]:
+    """Return a function of this package that is called for one of NumPy's if something traced is passed."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        if not any(map(_holds_traced, (*args, *named.values()))):
+            return function(*args, **named)
+        made = own(*args, **named)
+        if isinstance(made, np.ndarray):
+            return presented(np.frompyfunc(lambda x: converted(x, np.float64) if is_traced(x) else x, 1, 1)(made))
+        return converted(made, np.float64) if is_traced(made) else made
+
+    return call
+
+
+def _holds_traced(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_traced, x))
+    return is_traced(x) or isinstance(x, Value) or type(x) is TracedArray
+
+
 def _presenting(function: Any) -> Callable[..., Any]:
     return lambda *args, **named: presented(function(*args, **named))
 
@@ -243,5 +264,10 @@ def _lists_bools(x: Any) -> bool:
 
 for _name in ("all", "any", "cumsum", "mean", "prod", "std", "sum", "var"):
     STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
+for _own, _numpy in (
+    *[(getattr(linalg, name), getattr(np.linalg, name)) for name in ("det", "inv", "solve")],
+    (interpolation.interp, np.interp),
+):
+    STANDINS |= {id(f): _in_place_of(f, _own) for f in (_own, _numpy)}
 for _name in ("array", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
     STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))

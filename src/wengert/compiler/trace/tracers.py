@@ -542,7 +542,8 @@ class TracedArray(np.ndarray):
             found = (args[0] != 0).sum(*args[1:], **named)
             return found if isinstance(found, np.ndarray) else converted(found, int)
         try:
-            return presented(super().__array_function__(function, types, args, named))
+            own = tuple([kind for kind in types if issubclass(kind, np.ndarray)])  # a Value names itself, too
+            return presented(super().__array_function__(function, own, args, named))
         except TypeError:
             return function(*map(_as_numbers, args), **{name: _as_numbers(x) for name, x in named.items()})
 
