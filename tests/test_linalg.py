@@ -78,7 +78,10 @@ def test_first_and_second_derivatives_are_those_of_pytorch(n: int) -> None:
     draw = np.random.default_rng(n)
     a, b, w = draw.normal(size=(n, n)), draw.normal(size=n), draw.normal(size=n)
     functions = [
-        (lambda a, b: (solve(a, b) ** 3 * w).sum(), lambda a, b: (torch.linalg.solve(a, b) ** 3 * torch.tensor(w)).sum()),
+        (
+            lambda a, b: (solve(a, b) ** 3 * w).sum(),
+            lambda a, b: (torch.linalg.solve(a, b) ** 3 * torch.tensor(w)).sum(),
+        ),
         (lambda a, b: (b @ inv(a) @ b) ** 2, lambda a, b: (b @ torch.linalg.inv(a) @ b) ** 2),
         (lambda a, b: det(a) ** 2 * b[0], lambda a, b: torch.linalg.det(a) ** 2 * b[0]),
     ]
@@ -175,7 +178,11 @@ def test_bad_inputs_are_named() -> None:
 
 
 def test_numpys_own_functions_say_what_to_write() -> None:
-    for f in (lambda a: np.linalg.solve(a, np.ones(2)).sum(), lambda a: np.linalg.det(a), lambda a: np.interp(a, *a)[0]):
+    for f in (
+        lambda a: np.linalg.solve(a, np.ones(2)).sum(),
+        lambda a: np.linalg.det(a),
+        lambda a: np.interp(a, *a)[0],
+    ):
         for derivative in (grad(f), wengert.compile(grad(f))):
             with pytest.raises(TypeError, match=r"dtype\('O'\)") as raised:
                 derivative(np.eye(2))

@@ -54,7 +54,8 @@ node.supply(  # loaded when they are called
 
 __version__ = "0.1.0"
 
-__all__ = ["Graph", "History", "Table", "Value", "__version__", "det", "dot", "fit", "interp", "inv", "no_grad", "solve"]
+__all__ = ["Graph", "History", "Value", "__version__", "dot", "fit", "no_grad"]
+__all__ += ["Table", "det", "interp", "inv", "solve"]
 __all__ += ["checkpoint", "data", "errors", "losses", "nn", "optim"]
 __all__ += ["check_gradients", "compare", "detect_anomaly", "diagnose", "draw", "draw_dot", "explain", "grad"]
 __all__ += ["hessian", "hvp", "jacobian", "jvp", "sparsity", "steps", "strict", "tree", "value_and_grad", "vjp"]

@@ -1,8 +1,8 @@
 """Tables of numbers as functions: `interp`, NumPy's, and `Table`, of one or two arguments, linear or cubic.
 
-Between two points a table is a cubic polynomial of its values and slopes there (Hermite's form), or a straight line. Of a
-number, the interval is looked up; in a compiled function, which has to serve all numbers, it is computed: a comparison
-with each point gives 1 for the interval and 0 for all others, and weighted sums choose. So there is one program for all
+Between two points a table is a cubic polynomial of its values and slopes there (Hermite's form), or a straight line. Of
+a number, the interval is looked up; in a compiled function, which has to serve all numbers, it is computed: comparisons
+with the points give 1 for the interval and 0 for all others, and weighted sums choose. So there is one program for all
 intervals, and its cost grows with the number of points.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from math import inf, isfinite, nan
+from itertools import pairwise
+from math import inf, isfinite
 from typing import Any
 
 from wengert.engine import Value
@@ -18,7 +19,7 @@ from wengert.errors import ArgumentError, LengthError, OperandError, require
 from wengert.linalg import array_and_kind, number_of
 from wengert.ops import coerce, named, table
 
-__all__ = ["Table", "interp", "of_numpy"]
+__all__ = ["Table", "interp"]
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
@@ -33,8 +34,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         period: the length after which the points repeat; left and right are then ignored.
 
     Returns:
-        A number or Value, or an array of them. The derivative at a point is that of the interval to its right, at the last
-        point of the one to its left, and outside 0.
+        A number or Value, or an array of them. The derivative at a point is that of the interval to its right, at the
+        last point of the one to its left, and outside 0.
 
     Raises:
         LengthError: xp and fp are not two sequences of one length, of at least two points.
@@ -85,20 +86,20 @@ class Table:
         values: n numbers; for two arguments n rows of m. They may be Values, but for "pchip".
         kind: what is between the points:
             "linear": straight lines; for two arguments bilinear.
-            "cubic": cubic polynomials with continuous slopes. The slope at a point is that of the parabola through it and
-            its two neighbours, as of ``numpy.gradient(values, points, edge_order=2)``; for equal distances that is
+            "cubic": cubic polynomials with continuous slopes. The slope at a point is that of the parabola through it
+            and its two neighbours, as of ``numpy.gradient(values, points, edge_order=2)``; for equal distances that is
             Catmull and Rom's spline. For two arguments bicubic: first derivatives are continuous in both.
             "pchip": cubic polynomials that do not overshoot: between two points they rise or fall as the values do. The
             slopes are Fritsch and Butland's, those of SciPy's ``PchipInterpolator``. For one argument.
-        outside: what is beyond the first and the last point: "constant", the value there, as in ``numpy.interp``;
+        extrapolation: what is beyond the first and the last point: "constant", the value there, as in ``numpy.interp``;
             "linear", the straight line with the slope there; "error", an ArgumentError.
 
-    At a point, the derivative of a linear table is that of the interval to its right, at the last point of the one to its
-    left. With "constant" the slope at the two ends is that inside. Points and values are copied.
+    At a point, the derivative of a linear table is that of the interval to its right, at the last point of the one to
+    its left. With "constant" the slope at the two ends is that inside. Points and values are copied.
 
     Raises:
-        ArgumentError: the points do not increase, something is not finite, or `kind` or `outside` is none of the above;
-            when called: with another number of arguments, or, with ``outside="error"``, outside of the table.
+        ArgumentError: the points do not increase, something is not finite, or `kind` or `extrapolation` is none of the
+            above; when called: with another number of arguments, or, with ``extrapolation="error"``, at a point outside.
         LengthError: there are fewer than two points, or not as many values as points.
         OperandError: something is not a number.
         MissingExtraError: NumPy is not installed.
@@ -106,24 +107,27 @@ class Table:
     >>> from wengert.derivatives.grad import grad
     >>> lift = Table([0.0, 5.0, 10.0, 15.0], [0.0, 0.55, 1.0, 1.2], kind="cubic")
     >>> round(lift(7.5), 4), round(grad(lift)(7.5), 4)
-    (0.7938, 0.0963)
+    (0.7969, 0.0938)
     >>> density = Table(([0.0, 10.0], [250.0, 300.0]), [[1.4, 1.2], [0.4, 0.3]])
     >>> density(5.0, 275.0)
     0.825
     """
 
-    def __init__(self, points: Any, values: Any, kind: str = "linear", outside: str = "constant") -> None:
+    def __init__(self, points: Any, values: Any, kind: str = "linear", extrapolation: str = "constant") -> None:
         np = require("numpy", "array")
-        for name, given, known in (("kind", kind, KINDS), ("outside", outside, OUTSIDE)):
+        for name, given, known in (("kind", kind, KINDS), ("extrapolation", extrapolation, EXTRAPOLATIONS)):
             if given not in known:
                 raise ArgumentError(f"{name} is {given!r}; expected one of {', '.join(map(repr, known))}")
         two = isinstance(points, (tuple, list)) and len(points) == 2 and all(np.ndim(each) == 1 for each in points)
         names = ["points[0]", "points[1]"] if two else ["points"]
         listed = [array_and_kind(each)[0].tolist() for each in (points if two else [points])]
         self.kind: str = kind
-        self.outside: str = outside
+        self.extrapolation: str = extrapolation
         self.axes: tuple[_Axis, ...] = tuple(
-            [_Axis(each, name, False, kind != "linear", outside) for each, name in zip(listed, names, strict=True)]
+            [
+                _Axis(each, name, False, kind != "linear", extrapolation)
+                for each, name in zip(listed, names, strict=True)
+            ]
         )
         made, computes = array_and_kind(values)
         shape = tuple([len(axis.points) for axis in self.axes])
@@ -133,7 +137,7 @@ class Table:
             raise ArgumentError('kind is "pchip", which takes one argument and no Values: use kind="cubic"')
         for place, x in enumerate(made.flat if not computes else ()):
             if not isfinite(x):
-                raise ArgumentError(f"value {place} is {x}; expected finite numbers: leave the point out, or fill it in")
+                raise ArgumentError(f"value {place} is {x}; expected finite numbers: leave out the point")
         if kind != "linear":  # the slopes follow the values, along each axis
             for number, axis in enumerate(self.axes):
                 slopes = _slopes_by_neighbours if kind == "cubic" else _slopes_without_overshoot
@@ -149,27 +153,27 @@ class Table:
 
     def __repr__(self) -> str:
         size = " x ".join([str(len(axis.points)) for axis in self.axes])
-        return f"<table of {size} points, {self.kind}, outside: {self.outside}>"
+        return f"<table of {size} points, {self.kind}, extrapolation: {self.extrapolation}>"
 
     def _at(self, *xs: Any) -> Any:
         return _contracted([axis.weights(x) for axis, x in zip(self.axes, xs, strict=True)], self._values)
 
 
 KINDS = ("linear", "cubic", "pchip")
-OUTSIDE = ("constant", "linear", "error")
+EXTRAPOLATIONS = ("constant", "linear", "error")
 
 
 class _Axis:
     """The points along one argument; `weights` says how much each value counts."""
 
     def __init__(
-        self, points: list[Any], name: str, moving: bool, cubic: bool = False, outside: str = "constant"
+        self, points: list[Any], name: str, moving: bool, cubic: bool = False, extrapolation: str = "constant"
     ) -> None:
         if len(points) < 2:
             raise LengthError(f"{name} has {len(points)} points; expected a list of at least two numbers")
         self.points: tuple[Any, ...] = tuple(points)
         self.cubic: bool = cubic
-        self.outside: str = outside
+        self.extrapolation: str = extrapolation
         self.numbers: tuple[Any, ...] = tuple(map(number_of, points)) if moving else tuple(map(float, points))
         self.traced: bool = any(type(x) in coerce.OWN for x in self.numbers)
         before = -inf
@@ -184,16 +188,16 @@ class _Axis:
         n, points = len(self.points), self.points
         number = number_of(x)
         low, high = points[0], points[-1]
-        if self.outside == "error" and (x < low or x > high):
+        if self.extrapolation == "error" and (x < low or x > high):
             raise ArgumentError(f"{x!r} is outside of the table, which has the points from {low} to {high}")
-        inside = x if self.outside == "linear" and not self.cubic else table.clip(x, low, high)
+        inside = x if self.extrapolation == "linear" and not self.cubic else table.clip(x, low, high)
         if not self.traced and type(number) not in coerce.OWN:
             i = min(max(bisect_right(self.numbers, number) - 1, 0), n - 2)
             weights = self._of_interval(x, inside, points[i], points[i + 1] - points[i])
             return (i, i + 1, n + i, n + i + 1)[: len(weights)], weights
         above = [1.0, *[1.0 * (x >= point) for point in points[1:-1]], 0.0]
-        here = [a - b for a, b in zip(above, above[1:], strict=False)]
-        widths = [b - a for a, b in zip(points, points[1:], strict=False)]
+        here = [a - b for a, b in pairwise(above)]
+        widths = [b - a for a, b in pairwise(points)]
         own = self._of_interval(x, inside, table.dot(*here, *points[:-1], 0.0), table.dot(*here, *widths, 0.0))
         weights = []
         for at_left, at_right in zip(own[::2], own[1::2], strict=True):
@@ -208,7 +212,7 @@ class _Axis:
         if not self.cubic:
             return [s, t]
         slopes = [width * t * s * s, -(width * t * t * s)]
-        if self.outside == "linear":
+        if self.extrapolation == "linear":
             low, high = self.points[0], self.points[-1]
             slopes[0] = slopes[0] + table.where(x < low, x - low, 0.0)
             slopes[1] = slopes[1] + table.where(x > high, x - high, 0.0)
@@ -278,6 +282,6 @@ def of_numpy(function: Any, types: Any, args: Any, named: Any) -> Any:
     np = require("numpy", "array")
     if function is np.interp:
         return interp(*args, **named)
-    if any(hasattr(kind, "__array_function__") and kind is not np.ndarray and not hasattr(kind, "_apply_op") for kind in types):
+    if any(kind is not np.ndarray and not issubclass(kind, Value) for kind in types):  # it may know better
         return NotImplemented
     return np.ndarray.__array_function__(np.empty(0), function, (), args, named)

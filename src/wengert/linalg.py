@@ -1,12 +1,13 @@
 """Small systems of linear equations: `solve`, `inv` and `det`, with numbers and Values as entries.
 
-NumPy's functions of the same names take no objects, so these are called in their place. The derivative of a solution is that of the equations, not of the steps that found it: from A x = b follows
-A dx = db - dA x, so each derivative is a solution of a system with the same matrix, to any order. (M. Giles, "Collected
-matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.) The derivative of a
-determinant with respect to an entry is the entry's cofactor (Jacobi), also where the matrix is singular.
+NumPy's functions of the same names take no objects, so these are called in their place. The derivative of a solution is
+that of the equations, not of the steps that found it: from A x = b follows A dx = db - dA x, so each derivative is a
+solution of a system with the same matrix, to any order. (M. Giles, "Collected matrix derivative results for forward and
+reverse mode algorithmic differentiation", 2008.) The derivative of a determinant with respect to an entry is its
+cofactor (Jacobi), also where the matrix is singular.
 
-A small system is solved here, by the operations that a compiled function has in its program, so that both round alike; a
-larger one by NumPy.
+A small system is solved here, by the operations that a compiled function has in its program, so that both round alike;
+a larger one by NumPy.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from wengert.errors import LengthError, require
 from wengert.node import refuse
 from wengert.ops import BY_NAME, Op, by_rule, coerce, row, table
 
-__all__ = ["array_and_kind", "det", "inv", "number_of", "solve"]
+__all__ = ["det", "inv", "solve"]
 
 FEW = 3  # rows of a determinant whose derivatives are recorded as cofactors, without a branch for a singular matrix
 MOST = 12  # unknowns of a system in a compiled function: its program has an operation for each step of the elimination
@@ -83,8 +84,7 @@ def solve(a: Any, b: Any) -> Any:
 
 
 def inv(a: Any) -> Any:
-    """Return the inverse of a matrix; `solve` is faster and more accurate for a product with it. Its errors are those of
-    `solve`.
+    """Return the inverse of a matrix; for its product with a vector `solve` is better. Errors are those of `solve`.
 
     >>> from wengert.engine import Value
     >>> x = Value(4.0)
@@ -99,7 +99,7 @@ def inv(a: Any) -> Any:
 
 
 def det(a: Any) -> Any:
-    """Return the determinant of a matrix; 0 if it is singular, also with derivatives. Other errors are those of `solve`.
+    """Return the determinant of a matrix; of a singular one it is 0, with derivatives. Other errors are as of `solve`.
 
     >>> from wengert.engine import Value
     >>> x = Value(3.0)
@@ -289,7 +289,7 @@ def _exchange(rows: list[list[Any]], k: int, i: int) -> Any:
         return -1.0 if swap else 1.0
     for j in range(k, len(above)):
         x, y = above[j], below[j]
-        if type(x) is not float or x is not y and x != y:  # not where both are 0
+        if type(x) is not float or (x is not y and x != y):  # not where both are 0
             above[j], below[j] = table.where(swap, y, x), table.where(swap, x, y)
     return table.where(swap, -1.0, 1.0)
 

@@ -170,8 +170,8 @@ class Node:
 
     def __float__(self) -> float:
         raise OperandError(
-            "a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient. To fill an array with "
-            f"Values, make it one of objects, np.zeros(n, dtype=object), or a list. (The Value is {self._data}.)"
+            "a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient. To fill an array "
+            f"with Values, make it one of objects, np.zeros(n, dtype=object), or a list. (The Value is {self._data}.)"
         )
 
     def __int__(self) -> int:
@@ -341,7 +341,8 @@ def supply(**functions: Any) -> None:
     """Register functions of modules that import this one, for Values to call.
 
     `kind` chooses the class of a Value with children (handmade.py), `copy` copies a graph for `copy.deepcopy`
-    (graph.py), `bundle` makes the picture for a notebook (view), and `of_numpy` calls NumPy's functions (interpolation.py).
+    (graph.py), `bundle` makes the picture for a notebook (view), and `of_numpy` calls functions of NumPy
+    (interpolation.py).
     """
     _supplied.update(functions)
 

@@ -6,7 +6,9 @@ that behave like them. The recorded function finds them under the original names
 
 from __future__ import annotations
 
+import dis
 import math
+import sys
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
@@ -27,6 +29,7 @@ from wengert.compiler.trace.tracers import (
     computed,
     concrete,
     converted,
+    fillable,
     is_traced,
     number_of,
     presented,
@@ -41,6 +44,7 @@ __all__ = ["STANDINS", "ModuleView"]
 ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
         "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
+ASSIGNMENTS = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # to items
 ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # for a finite number they raise at most one kind of error
 
 
@@ -249,6 +253,18 @@ def _holds_traced(x: Any) -> bool:
     return is_traced(x) or isinstance(x, Value) or type(x) is TracedArray
 
 
+def _filled(function: Any) -> Callable[..., Any]:
+    """Wrap a function of NumPy that makes an array: one of floats takes traced numbers if the caller assigns items."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        args = tuple([np.empty(x.shape, x.dtype) if type(x) is TracedArray else concrete(x) for x in args])
+        made = function(*args, **named)
+        is_array = type(made) is np.ndarray and made.dtype == np.float64 and made.ndim
+        return fillable(made) if is_array and ASSIGNMENTS.intersection(sys._getframe(1).f_code.co_code[::2]) else made
+
+    return call
+
+
 def _presenting(function: Any) -> Callable[..., Any]:
     return lambda *args, **named: presented(function(*args, **named))
 
@@ -269,5 +285,7 @@ for _own, _numpy in (
     (interpolation.interp, np.interp),
 ):
     STANDINS |= {id(f): _in_place_of(f, _own) for f in (_own, _numpy)}
+for _name in ("empty", "empty_like", "ones", "ones_like", "zeros", "zeros_like"):
+    STANDINS[id(getattr(np, _name))] = _filled(getattr(np, _name))
 for _name in ("array", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
     STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))
