@@ -99,7 +99,7 @@ class Table:
 
     Raises:
         ArgumentError: the points do not increase, something is not finite, or `kind` or `extrapolation` is none of the
-            above; when called: with another number of arguments, or, with ``extrapolation="error"``, at a point outside.
+            above; when called: with another number of arguments, or, with ``extrapolation="error"``, outside of it.
         LengthError: there are fewer than two points, or not as many values as points.
         OperandError: something is not a number.
         MissingExtraError: NumPy is not installed.
