@@ -23,6 +23,7 @@ FILE = ROOT / "docs" / "images" / "architecture.svg"
 
 TOGETHER = {  # modules that are one part
     **dict.fromkeys(("engine", "node", "graph", "handmade", "modes", "functions", "parameters"), "engine"),
+    **dict.fromkeys(("interpolation", "linalg"), "linalg"),
     **dict.fromkeys(("nn", "losses", "optim", "data"), "nn"),
     "compiler.policy": "compiler.policy",  # below the others, as the path of a call asks it, too
 }

@@ -38,6 +38,8 @@ if TYPE_CHECKING:  # the table below, for type checkers and editors
     from wengert.checking.gradients import check_gradients
     from wengert.derivatives.grad import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
     from wengert.diagnosis import diagnose
+    from wengert.interpolation import Table, interp
+    from wengert.linalg import det, inv, solve
     from wengert.checking.compare import compare
     from wengert.view.graph.draw import draw, draw_dot
     from wengert.view.explain import explain
@@ -45,11 +47,15 @@ if TYPE_CHECKING:  # the table below, for type checkers and editors
     from wengert.view.steps.steps import steps
 
 _loader.show_source(Value.backward)
-node.supply(bundle=lambda *shown: import_module("wengert.view.graph.draw").bundle(*shown))  # loaded when one is drawn
+node.supply(  # loaded when they are called
+    bundle=lambda *shown: import_module("wengert.view.graph.draw").bundle(*shown),
+    of_numpy=lambda *call: import_module("wengert.interpolation").of_numpy(*call),
+)
 
 __version__ = "0.1.0"
 
 __all__ = ["Graph", "History", "Value", "__version__", "dot", "fit", "no_grad"]
+__all__ += ["Table", "det", "interp", "inv", "solve"]
 __all__ += ["checkpoint", "data", "errors", "losses", "nn", "optim"]
 __all__ += ["check_gradients", "compare", "detect_anomaly", "diagnose", "draw", "draw_dot", "explain", "grad"]
 __all__ += ["hessian", "hvp", "jacobian", "jvp", "sparsity", "steps", "strict", "tree", "value_and_grad", "vjp"]
@@ -64,6 +70,8 @@ _LATER = {  # imported at their first use, so that a program that only computes 
     "derivatives.grad": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
     "diagnosis": ("diagnose",),
     "checking.compare": ("compare",),
+    "interpolation": ("Table", "interp"),
+    "linalg": ("det", "inv", "solve"),
     "view.graph.draw": ("draw", "draw_dot"),
     "view.explain": ("explain",),
     "view.graph.tree": ("tree",),

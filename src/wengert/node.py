@@ -169,7 +169,10 @@ class Node:
         return bool(_compared("ne", self, 0.0, self._data != 0.0))
 
     def __float__(self) -> float:
-        raise OperandError("a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient")
+        raise OperandError(
+            "a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient. To fill an array "
+            f"with Values, make it one of objects, np.zeros(n, dtype=object), or a list. (The Value is {self._data}.)"
+        )
 
     def __int__(self) -> int:
         raise _plain("int(v)", "int(v.data)")
@@ -203,6 +206,10 @@ class Node:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """Show the graph as a picture in a notebook."""
         return _supplied["bundle"](self, include, exclude)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        """Let NumPy's `interp` take Values; its other functions take them as objects."""
+        return _supplied["of_numpy"](function, types, args, named)
 
     def item(self) -> float:
         """Return the number, as `data` does."""
@@ -334,7 +341,8 @@ def supply(**functions: Any) -> None:
     """Register functions of modules that import this one, for Values to call.
 
     `kind` chooses the class of a Value with children (handmade.py), `copy` copies a graph for `copy.deepcopy`
-    (graph.py), and `bundle` makes the picture for a notebook (view).
+    (graph.py), `bundle` makes the picture for a notebook (view), and `of_numpy` calls functions of NumPy
+    (interpolation.py).
     """
     _supplied.update(functions)
 

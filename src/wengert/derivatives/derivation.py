@@ -19,7 +19,7 @@ from wengert.node import settle
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["Begun", "Derivation", "assembled", "derivation_of", "derivations_of", "directions_of"]
+__all__ = ["Begun", "Derivation", "assembled", "called", "derivation_of", "derivations_of", "directions_of"]
 __all__ += ["entries", "is_compiled", "last_begun", "last_run", "note", "on_values", "remember_run", "signature_of"]
 
 Function = Callable[..., Any]
@@ -170,11 +170,24 @@ def on_values(
         by_name = [name for name, kind in kinds.items() if kind is kind.KEYWORD_ONLY]
         by_position = [given[name] for name in kinds if name not in by_name]
         _remember(Begun(by_position, began))
-        return function(*by_position, **{name: given[name] for name in by_name})
+        return called(function, *by_position, **{name: given[name] for name in by_name})
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__dict__.pop("__derivation__", None)
     return run
+
+
+def called(function: Function, *args: Any, **named: Any) -> Any:
+    """Call a function with Values; an error of those functions of NumPy that take no objects gets advice."""
+    try:
+        return function(*args, **named)
+    except TypeError as error:
+        if "from dtype('O')" in str(error) and not hasattr(error, "__notes__"):
+            error.add_note(
+                "This function of NumPy takes no Values: write wengert.solve, wengert.inv or wengert.det in place of "
+                "np.linalg's, and wengert.interp in place of np.interp of an array"
+            )
+        raise
 
 
 def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[Any]) -> Any:

@@ -35,6 +35,7 @@ from wengert.derivatives.derivation import (
     Begun,
     Derivation,
     assembled,
+    called,
     derivation_of,
     is_compiled,
     last_run,
@@ -394,7 +395,7 @@ class _Call:
             built = self.inputs.unflatten(values)
             for place, x in zip(places, [built] if single else built, strict=True):
                 given[place] = x
-            self.result, self.aux = function(*given, **named), None
+            self.result, self.aux = called(function, *given, **named), None
             if has_aux:
                 if not isinstance(self.result, tuple) or len(self.result) != 2:
                     raise ArgumentError(

@@ -221,7 +221,7 @@ class LinearMap:
         between = []
         for _, node, operands_ in found:
             places = [place for place, x in enumerate(operands_) if id(x) in active]
-            if places:
+            if places and node._row.name != "stop_gradient":
                 active.add(id(node))
                 between.append((node, operands_, places))
         return between

@@ -17,6 +17,7 @@ from wengert.ops.op import (
     interpret,
     namespace,
     register,
+    row,
     tell_recording,
 )
 from wengert.ops.table import BUILT_IN, TINY, by_hand
@@ -35,4 +36,4 @@ __all__ += [
     "named",
     "namespace",
 ]
-__all__ += ["positive", "register", "table", "tell_recording", "within"]
+__all__ += ["positive", "register", "row", "table", "tell_recording", "within"]

@@ -380,7 +380,7 @@ logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), 
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
 pick: Op   = _row("pick", None, "pick", "the value at an index, which is the last operand",
        None, None)
-COMPARED: list[Op] = [_row(name, 2, name, "1 if the comparison of x and y holds, else 0", None, None) for name in ("lt", "le", "gt", "ge", "eq", "ne")]
+COMPARED: list[Op] = [_row(name, 2, name, "1 if the comparison of x and y holds, else 0", None, lambda out, x, y: (0.0, 0.0)) for name in ("lt", "le", "gt", "ge", "eq", "ne")]
 by_hand: Op = _row("by hand", None, "", "a node made by hand: Value(data, children, symbol)",
        None, None)
 compiled: Op = _row("compiled", None, "compiled", "a call of a compiled function, as one node",

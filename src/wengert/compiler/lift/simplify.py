@@ -181,7 +181,7 @@ def share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> 
     stands_for[leaves] = number[len(constants) :]
     if len(constants):
         of_constant = number[np.maximum(-1 - operands, 0)] if len(operands) else operands
-        operands = np.where(operands < 0, of_constant, stands_for[operands])
+        operands = np.where(operands < 0, of_constant, stands_for[np.maximum(operands, 0)])
     else:
         operands = stands_for[operands]
     return operands, distinct.view(np.float64), stands_for

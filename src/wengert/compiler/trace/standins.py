@@ -6,7 +6,9 @@ that behave like them. The recorded function finds them under the original names
 
 from __future__ import annotations
 
+import dis
 import math
+import sys
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert import interpolation, linalg
 from wengert.compiler.trace.tracers import (
     FINITE,
     Bool,
@@ -26,6 +29,7 @@ from wengert.compiler.trace.tracers import (
     computed,
     concrete,
     converted,
+    fillable,
     is_traced,
     number_of,
     presented,
@@ -40,6 +44,7 @@ __all__ = ["STANDINS", "ModuleView"]
 ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
         "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
+ASSIGNMENTS = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # to items
 ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # for a finite number they raise at most one kind of error
 
 
@@ -228,6 +233,38 @@ class ModuleView(ModuleType):
         return self.__find(name)
 
 
+def _in_place_of(function: Any, own: Any) -> Callable[..., Any]:
+    """Return a function of this package that is called for one of NumPy's if something traced is passed."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        if not any(map(_holds_traced, (*args, *named.values()))):
+            return function(*args, **named)
+        made = own(*args, **named)
+        if isinstance(made, np.ndarray):
+            return presented(np.frompyfunc(lambda x: converted(x, np.float64) if is_traced(x) else x, 1, 1)(made))
+        return converted(made, np.float64) if is_traced(made) else made
+
+    return call
+
+
+def _holds_traced(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_traced, x))
+    return is_traced(x) or isinstance(x, Value) or type(x) is TracedArray
+
+
+def _filled(function: Any) -> Callable[..., Any]:
+    """Wrap a function of NumPy that makes an array: one of floats takes traced numbers if the caller assigns items."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        args = tuple([np.empty(x.shape, x.dtype) if type(x) is TracedArray else concrete(x) for x in args])
+        made = function(*args, **named)
+        is_array = type(made) is np.ndarray and made.dtype == np.float64 and made.ndim
+        return fillable(made) if is_array and ASSIGNMENTS.intersection(sys._getframe(1).f_code.co_code[::2]) else made
+
+    return call
+
+
 def _presenting(function: Any) -> Callable[..., Any]:
     return lambda *args, **named: presented(function(*args, **named))
 
@@ -243,5 +280,12 @@ def _lists_bools(x: Any) -> bool:
 
 for _name in ("all", "any", "cumsum", "mean", "prod", "std", "sum", "var"):
     STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
+for _own, _numpy in (
+    *[(getattr(linalg, name), getattr(np.linalg, name)) for name in ("det", "inv", "solve")],
+    (interpolation.interp, np.interp),
+):
+    STANDINS |= {id(f): _in_place_of(f, _own) for f in (_own, _numpy)}
+for _name in ("empty", "empty_like", "ones", "ones_like", "zeros", "zeros_like"):
+    STANDINS[id(getattr(np, _name))] = _filled(getattr(np, _name))
 for _name in ("array", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
     STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))

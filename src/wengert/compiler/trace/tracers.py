@@ -23,8 +23,8 @@ from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce
 
 __all__ = ["EXACT", "FINITE", "HOLDS", "Bool", "Integer", "Nesting", "Number", "Pending", "TracedArray", "as_operand"]
-__all__ += ["choice", "compared", "computed", "concrete", "converted", "is_traced", "number_of", "presented"]
-__all__ += ["recorded", "values_in"]
+__all__ += ["choice", "compared", "computed", "concrete", "converted", "fillable", "is_traced", "number_of"]
+__all__ += ["presented", "recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
@@ -542,7 +542,8 @@ class TracedArray(np.ndarray):
             found = (args[0] != 0).sum(*args[1:], **named)
             return found if isinstance(found, np.ndarray) else converted(found, int)
         try:
-            return presented(super().__array_function__(function, types, args, named))
+            own = tuple([kind for kind in types if issubclass(kind, np.ndarray)])  # a Value names itself, too
+            return presented(super().__array_function__(function, own, args, named))
         except TypeError:
             return function(*map(_as_numbers, args), **{name: _as_numbers(x) for name, x in named.items()})
 
@@ -569,6 +570,8 @@ class TracedArray(np.ndarray):
 
     def __setitem__(self, key: Any, x: Any) -> None:
         """Assign to a part; a traced mask with one number chooses at run time."""
+        if self.kind == np.float64 and not isinstance(x, Value):  # which an array of floats does not take
+            x = _each(_as_objects(x), np.float64)
         masked = type(key) is TracedArray and key.kind == np.bool_
         if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind in (np.float64, None):
             super().__setitem__(..., choice(key, x, self))
@@ -639,7 +642,9 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
         made = np.frompyfunc(function, 2, 1, identity=None).reduce(*plain, **options)
     else:
         made = getattr(ufunc, method)(*plain, **options)
-    return presented(made)
+    made = presented(made)
+    is_plain = type(made) is np.ndarray and made.dtype == object and made.size and "out" not in options
+    return fillable(made.astype(float)) if is_plain and all(type(x) is np.float64 for x in made.flat) else made
 
 
 def choice(condition: Any, *choices: Any) -> Any:
@@ -716,9 +721,16 @@ def _as_objects(x: Any) -> Any:
 
 
 def presented(x: Any) -> Any:
-    """Return an array of objects as a `TracedArray`, if the first of them is a tracer or a Value."""
+    """Return an array of objects as a `TracedArray`, if its first item is a tracer or a Value, or one is traced."""
     first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size else None
     if not is_traced(first) and not isinstance(first, Value):
+        if type(x) is not np.ndarray or x.dtype != object or not any(map(is_traced, x.flat)):
+            return x
+        kind = _kind_of(x)
+        if kind not in (np.float64, np.int64):
+            return x
+        x = _each(x, kind.type).view(TracedArray)
+        x.kind = kind
         return x
     if type(first) is Bool:
         kind = _kind_of(x.view(np.ndarray))  # there may be other numbers, too
@@ -729,6 +741,13 @@ def presented(x: Any) -> Any:
             first = x.flat[0]
     made = x.view(TracedArray)
     made.kind = np.dtype(first.__class__) if is_traced(first) else None
+    return made
+
+
+def fillable(x: Any) -> Any:
+    """Return an array of floats as one that takes traced numbers too."""
+    made = np.frompyfunc(np.float64, 1, 1)(x).view(TracedArray)
+    made.kind = x.dtype
     return made
 
 
