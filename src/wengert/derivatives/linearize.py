@@ -130,7 +130,7 @@ class LinearMap:
         """Compute the partials if they are Values, by the rules of the table; on an error the run can be repeated."""
         if self.linked:
             self._links = []
-            for node, operands_, places in self._between():
+            for node, operands_, places in self.between():
                 partials = _rule(node, operands_)
                 self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
 
@@ -202,7 +202,7 @@ class LinearMap:
 
     # -- Values -------------------------------------------------------------------------------------------------------
 
-    def _between(self) -> Nodes:
+    def between(self) -> Nodes:
         """List the nodes between inputs and outputs in the order of creation, each with its operands and the indices of
         those that depend on an input.
         """
