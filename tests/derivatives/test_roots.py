@@ -56,10 +56,9 @@ def test_beside_brentq() -> None:
     rng = random.Random(1)
     for f, *_ in EQUATIONS:
         a = rng.uniform(0.5, 1.5)
-        residual: Any = lambda x, f=f, a=a: f(math, x, a)
         low, high = 0.01, 3.0
-        if residual(low) * residual(high) < 0.0:
-            want = optimize.brentq(residual, low, high, xtol=1e-15)
+        if f(math, low, a) * f(math, high, a) < 0.0:
+            want = optimize.brentq(lambda x, f=f, a=a: f(math, x, a), low, high, xtol=1e-15)
             found = root(lambda x, a, f=f: f(wengert, x, a), 1.0, a, bracket=(low, high))
             assert found == pytest.approx(want, rel=1e-13)
 

@@ -12,6 +12,7 @@ from wengert.derivatives.derivation import (
     last_run,
     on_values,
     signature_of,
+    values_given,
 )
 from wengert.derivatives.linearize import LinearMap
 from wengert.derivatives.pytree import (
@@ -25,10 +26,11 @@ from wengert.derivatives.pytree import (
     tree_map,
     tree_unflatten,
 )
+from wengert.derivatives.roots import AGAIN
 
-__all__ = ["Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names", "assembled", "derivations_of"]
-__all__ += ["directions_of", "keys_of", "last_begun", "last_run", "on_values", "signature_of", "tree_flatten"]
-__all__ += ["tree_leaves", "tree_map", "tree_unflatten"]
+__all__ = ["AGAIN", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names", "assembled"]
+__all__ += ["derivations_of", "directions_of", "keys_of", "last_begun", "last_run", "on_values", "signature_of"]
+__all__ += ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten", "values_given"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Begun", "Derivation", "assembled", "derivation_of", "derivations_of", "directions_of"]
 __all__ += ["entries", "is_compiled", "last_begun", "last_run", "note", "on_values", "remember_run", "signature_of"]
+__all__ += ["values_given"]
 
 Function = Callable[..., Any]
 DIRECTIONS = ("hvp", "jvp", "vjp", "value")  # take directions, or no more than the arguments to differentiate
@@ -130,6 +131,12 @@ _last = _Last()
 
 def _remember(begun: Begun) -> None:
     _last.begun = begun
+
+
+def values_given(since: int) -> list[Any]:
+    """Return the Values that the last run by `on_values` in this thread was given, if it began after a tick."""
+    begun = _last.begun
+    return [] if begun is None or begun.began < since else list(Numbers(begun.args).leaves)
 
 
 def last_begun() -> Begun:

@@ -15,14 +15,12 @@ from wengert.derivatives.linearize import LinearMap
 from wengert.engine import Many, Value
 from wengert.errors import ArgumentError, OperandError, RootError, counted
 from wengert.node import refuse, settle
-from wengert.ops import BUILT_IN, FLOATS, coerce
-from wengert.ops.implicit import Steps, begin, root_row, turn
-from wengert.ops.op import interpret
+from wengert.ops import BUILT_IN, FLOATS, coerce, implicit, interpret
 
 __all__ = ["AGAIN", "fixed_point", "root"]
 
 INLINE = ("pow", "where")  # operations whose constants are part of the function: other forms, other branches
-_begin, _turn = interpret(begin, FLOATS), interpret(turn, FLOATS)
+_begin, _turn = interpret(implicit.begin, FLOATS), interpret(implicit.turn, FLOATS)
 
 
 def root(
@@ -81,7 +79,7 @@ def root(
     operands, written = (first if found != found else _again(first, found)).written(INLINE)
     if found != found and missing == "raise":
         raise _not_found(first, best, last, taken, numbers, max_steps)
-    row = root_row(written, *how)._replace(value=lambda *_: found)
+    row = implicit.root_row(written, *how)._replace(value=lambda *_: found)
     return row(*numbers, *operands)
 
 
@@ -130,15 +128,15 @@ class _Run:
         for node, operands, places in self.run.between():
             if isinstance(node, Many):
                 xs = [x._data if isinstance(x, Value) else x for x in operands]
-                slopes: Any = node._row.partials_at(node._data, xs)
+                partials: Any = node._row.partials_at(node._data, xs)
             elif node._b is None:
-                slopes = dict.fromkeys(places, node._da)
+                partials = dict.fromkeys(places, node._da)
             else:
-                slopes = node._da, node._db
-            sums[id(node)] = sum([slopes[k] * sums[id(operands[k])] for k in places])
+                partials = node._da, node._db
+            sums[id(node)] = sum([partials[k] * sums[id(operands[k])] for k in places])
         return sums.get(id(self.out), 0.0)
 
-    def written(self, inlined: Collection[str] | None = None) -> tuple[list[Any], Steps]:
+    def written(self, inlined: Collection[str] | None = None) -> tuple[list[Any], implicit.StepList]:
         """Return the function's operands besides x, and the function as steps, in which the constants of the operations
         `inlined` stay, by default of all.
 
@@ -160,7 +158,7 @@ class _Run:
         if id(self.out) not in number:
             raise ArgumentError(f"{_name(self.function)} does not depend on its first argument")
         steps = [(node._row, tuple([number.get(id(x), x) for x in xs])) for node, xs, _ in between]
-        return operands, Steps(arity, steps, [number[id(self.out)]])
+        return operands, implicit.StepList(arity, steps, [number[id(self.out)]])
 
 
 def _again(first: _Run, x: float) -> _Run:
@@ -177,7 +175,7 @@ def _search(first: _Run, numbers: list[float], how: tuple[bool, float, int]) -> 
     for _ in range(how[2]):
         taken += 1
         at = first if state[1] == first.x._data else _again(first, state[1])
-        state = _turn(how[1], *state, at.residual, at.slope())
+        state = _turn(how[1], state, at.residual, at.slope())
         residual = at.residual if state[3] == abs(at.residual) else residual
         if not state[0] > 0.0:
             break
@@ -190,7 +188,7 @@ def _recorded(first: _Run, starts: list[Any], how: tuple[bool, float, int], miss
     if any(op.code >= BUILT_IN and not op.written_out for op, _ in written.steps):
         refuse("has an operation of its own in the function of a root: write it with the functions of wengert")
     recorder: Any = first.recorder
-    return recorder.root(root_row(written, *how), [*starts, *operands], first.x, missing == "raise")
+    return recorder.root(implicit.root_row(written, *how), [*starts, *operands], first.x, missing == "raise")
 
 
 def _not_found(first: _Run, x: float, residual: float, taken: int, numbers: list[float], most: int) -> RootError:

@@ -17,7 +17,7 @@ from wengert._forks import Lock
 from wengert.ops.op import BY_NAME, FLOATS, TABLE, VALUES, Op, Operators, Rule, interpret, namespace, row
 from wengert.ops.table import COMPARED, _finite, div, maximum, where
 
-__all__ = ["Residual", "Steps", "begin", "root_row", "turn"]
+__all__ = ["Residual", "StepList", "begin", "root_row", "turn"]
 
 Step = tuple[Op, tuple[Any, ...]]  # an operation and its operands: an int is the place of a number, a float a constant
 HOLDS = {op.name: getattr(operator, op.name) for op in COMPARED}
@@ -25,14 +25,14 @@ _lock = Lock()
 _rows: dict[Any, Op] = {}  # the rows of roots, by their function and how it is solved
 
 
-class Steps:
+class StepList:
     """A function of `arity` numbers: the places of numbers count these first, then the results of the steps."""
 
     def __init__(self, arity: int, steps: Sequence[Step], outs: Sequence[Any]) -> None:
         self.arity = arity
         self.steps = steps
         self.outs = outs
-        self._slopes: list[Any] | None = None
+        self._partials: list[Any] | None = None
 
     def named(self, *parts: Any) -> str:
         """Return a name that begins with the first part, and says which function it is: machine code is kept on disk
@@ -70,10 +70,10 @@ class Steps:
         """Return the same for a row that computes this function; in programs each is a row of its own."""
         if meanings is FLOATS or meanings is VALUES:
             return self.gradient(meanings, *xs)
-        if self._slopes is None:
+        if self._partials is None:
             terms = _Terms(self.arity)
-            self._slopes = terms.rows(self.gradient(TERMS, *terms.inputs))
-        return _called(self._slopes, xs, xs)
+            self._partials = terms.rows(self.gradient(TERMS, *terms.inputs))
+        return _called(self._partials, xs, xs)
 
     def value(self, meanings: dict[str, Any], *xs: Any) -> Any:
         """Return the first result."""
@@ -106,8 +106,8 @@ def _terms(meanings: dict[str, Any], op: Op, operands: Any, out: Any, xs: list[A
     if op.name == "pow" and type(operands[1]) is float and (xs[1] - 1.0) + 1.0 == xs[1]:
         power = xs[0] if xs[1] == 2.0 else meanings["pow_"](xs[0], xs[1] - 1.0)
         return [_times(xs[1], _times(power, g)) if xs[1] else None, None]
-    slopes = interpret(op.partials, meanings)(out, *xs)
-    return [_times(slope, g) for slope in (slopes if isinstance(slopes, (list, tuple)) else [slopes])]
+    partials = interpret(op.partials, meanings)(out, *xs)
+    return [_times(slope, g) for slope in (partials if isinstance(partials, (list, tuple)) else [partials])]
 
 
 def _times(slope: Any, g: Any) -> Any:
@@ -154,7 +154,7 @@ class _Terms:
             self.steps.append((op, places))
         return self._known[key]
 
-    def function(self, *outs: Any) -> Steps:
+    def function(self, *outs: Any) -> StepList:
         """Return the function of these results, without the steps that they do not need."""
         needed, waiting = set[int](), [_place(x) for x in outs]
         while waiting:
@@ -166,7 +166,7 @@ class _Terms:
         places.update({x: self.arity + n for n, x in enumerate(sorted(needed))})
         steps = [self.steps[x - self.arity] for x in sorted(needed)]
         moved = [(op, tuple([x if type(x) is float else places[x] for x in xs])) for op, xs in steps]
-        return Steps(self.arity, moved, [x if type(x) is float else places[x] for x in map(_place, outs)])
+        return StepList(self.arity, moved, [x if type(x) is float else places[x] for x in map(_place, outs)])
 
     def rows(self, outs: Sequence[Any]) -> list[Any]:
         """Return a row for each of these results, and constants as floats."""
@@ -178,9 +178,9 @@ class _Terms:
             steps = self.function(out)
             name = steps.named("slope")
             if name not in BY_NAME:
-                value, slopes, about = Rule(steps.value), Rule(steps.partials), "a derivative of a root"
+                value, partials, about = Rule(steps.value), Rule(steps.partials), "a derivative of a root"
                 float_value = value.over(FLOATS)
-                BY_NAME[name] = Op(name, self.arity, name, about, float_value, slopes, series=value, written_out=True)
+                BY_NAME[name] = Op(name, self.arity, name, about, float_value, partials, series=value, written_out=True)
             made.append(BY_NAME[name])
         return made
 
@@ -216,12 +216,12 @@ class Residual:
         max_steps: how often the function is evaluated at most, after the start.
     """
 
-    def __init__(self, steps: Steps, bracketed: bool, tol: float, max_steps: int) -> None:
+    def __init__(self, steps: StepList, bracketed: bool, tol: float, max_steps: int) -> None:
         self.steps = steps
         self.lead = 3 if bracketed else 1
         self.tol = tol
         self.max_steps = max_steps
-        self._slopes: list[Any] | None = None
+        self._partials: list[Any] | None = None
         terms = _Terms(steps.arity)
         out, slope = steps(TERMS, *terms.inputs)[0], steps.gradient(TERMS, *terms.inputs)[0]
         self.with_slope = terms.function(out, slope)
@@ -233,7 +233,7 @@ class Residual:
 
         def again(state: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
             known = self.with_slope(meanings, state[1], *xs[self.lead :])
-            moved: list[Any] = interpret(turn, meanings)(self.tol, *state, *known)
+            moved: list[Any] = interpret(turn, meanings)(self.tol, state, *known)
             for k in (0, 2):  # what is read at the end stays when another example goes on
                 moved[k] = meanings["where"](state[0] > 0.0, moved[k], state[k])
             return moved
@@ -247,14 +247,14 @@ class Residual:
         if meanings is FLOATS or meanings is VALUES:
             by_x, *others = self.steps.gradient(meanings, out, *operands)
             return [0.0] * self.lead + [-meanings["div"](x, by_x) for x in others]
-        if self._slopes is None:
+        if self._partials is None:
             terms = _Terms(self.steps.arity)
             by_x, *others = self.steps.gradient(TERMS, *terms.inputs)
-            self._slopes = terms.rows([0.0, *[-TERMS["div"](x, by_x) for x in others]])
-        return [0.0] * self.lead + _called(self._slopes, (out, *operands), (0.0, *operands))[1:]
+            self._partials = terms.rows([0.0, *[-TERMS["div"](x, by_x) for x in others]])
+        return [0.0] * self.lead + _called(self._partials, (out, *operands), (0.0, *operands))[1:]
 
 
-def root_row(steps: Steps, *how: Any) -> Op:
+def root_row(steps: StepList, *how: Any) -> Op:
     """Return the row for the roots of a function; `how` are the other arguments of `Residual`.
 
     Raises:
@@ -266,9 +266,9 @@ def root_row(steps: Steps, *how: Any) -> Op:
         known = _rows.get(key)
         if known is None or TABLE[known.code : known.code + 1] != [known]:  # another took its place
             made = Residual(steps, *how)
-            value, slopes, about = Rule(made.solve), Rule(made.partials), "the root of a function, by Newton's method"
+            value, partials, about = Rule(made.solve), Rule(made.partials), "the root of a function, by Newton's method"
             arity = made.lead + steps.arity - 1
-            _rows[key] = row(name, arity, "root", about, value, slopes, series=value, written_out=True)
+            _rows[key] = row(name, arity, "root", about, value, partials, series=value, written_out=True)
         return _rows[key]
 
 
@@ -294,39 +294,30 @@ def begin(residual: Any, x: Any, low: Any = nan, high: Any = nan) -> list[Any]:
     return [1.0, x, x, inf, inf, inf, below, above, abs(x)]
 
 
-def turn(
-    tol: float,
-    going: Any,
-    x: Any,
-    best: Any,
-    least: Any,
-    newton: Any,
-    step: Any,
-    below: Any,
-    above: Any,
-    size: Any,
-    residual: Any,
-    slope: Any,
-) -> list[Any]:
+def turn(tol: float, state: Sequence[Any], residual: Any, slope: Any) -> list[Any]:
     """Return the state after an evaluation.
 
     Newton's method, whose steps are halved until the residual decreases; between points of opposite sign it bisects
     where Newton leaves the interval or gains less than a factor of 2. It ends when the step is at most `tol` times x,
-    or when a step that was nearly that small gains nothing: there the function rounds.
+    when the last two steps tell that the next would vanish, as convergence is quadratic, or when a step that was nearly
+    that small gains nothing: there the function rounds.
     """
+    _, x, best, least, newton, step, below, above, size = state
     better = abs(residual) < least
     halved = abs(residual) < 0.5 * least
     own = where(residual == 0.0, 0.0, where(slope == 0.0, 1.0 + abs(x), -div(residual, slope)))
     size = maximum(size, abs(x))
     stalled = where(better, False, abs(newton) <= tol**0.5 * size)
     below, above = where(residual < 0.0, x, below), where(residual > 0.0, x, above)
-    between = _finite(below, above)
+    between, gain = _finite(below, above), div(own, newton)
+    vanishes = where(least < inf, gain * gain * abs(own) <= 1e-17 * abs(x), False)
     step = where(better, own, 0.5 * step)
     lost = where(better, False, where(least == inf, True, where(between, False, abs(step) <= 1e-16 * size)))
     best, least, newton = where(better, x, best), where(better, abs(residual), least), where(better, own, newton)
     to = best + step
     inside = where(below < above, where(to > below, to < above, False), where(to > above, to < below, False))
     ahead = where(between, where(where(halved, inside, False), to, 0.5 * below + 0.5 * above), to)
-    found = where(better, abs(own) <= tol * abs(to), stalled)
+    small = where(vanishes, tol**0.5, tol) * abs(to)
+    found = where(better, abs(own) <= small, stalled)
     best = where(better, where(found, to, best), best)
     return [where(found, 0.0, where(lost, -1.0, 1.0)), ahead, best, least, newton, step, below, above, size]

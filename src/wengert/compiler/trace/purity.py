@@ -45,7 +45,7 @@ from wengert.compiler.trace.proxies import (
 )
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.recorder import watching
-from wengert.derivatives.roots import AGAIN
+from wengert.derivatives import AGAIN
 from wengert.engine import Many, Value
 from wengert.ops import TABLE, coerce
 

@@ -29,6 +29,7 @@ from wengert.compiler.trace.tracers import (
     number_of,
     values_in,
 )
+from wengert.derivatives import values_given
 from wengert.engine import Value
 from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
@@ -180,7 +181,7 @@ class Recorder:
         is_inner = others and any(id(x) in others for x in _below(operands, lambda x: x._made >= began))
         if raises and not is_inner and isinstance(found, Value) and not self.guard("within", found, FINITE):
             raise RootError("no root was found while the function was recorded")
-        given = {*map(id, self.arguments.values()), *others}
+        given = {*map(id, self.arguments.values()), *map(id, values_given(self.began)), *others}
         below = {}
         for x in _below(operands, lambda x: x._row is not STOP and id(x) not in self.numbers):
             if x._made < self.began or id(x) in given:
