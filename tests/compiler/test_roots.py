@@ -138,6 +138,20 @@ def test_parameters_and_values_among_the_arguments() -> None:
     lifted(single)
 
 
+def test_derivatives_inside_of_the_function() -> None:
+    """Of a root, alone and beside its value, and in the function whose root is sought."""
+    functions = [
+        lambda e: [kepler(e, 1.0), grad(kepler)(e, 1.0)],
+        lambda e: grad(kepler)(e, 1.0) * 2.0 + kepler(e, 1.0),
+        lambda e: root(lambda x: grad(lambda y: exp(y) - e * y)(x), 1.0),
+    ]
+    for f in functions:
+        compiled = wengert.compile(f)
+        for _ in range(2):
+            assert compiled.map(A) == pytest.approx(tree(f, A), rel=1e-12)
+        lifted(compiled)
+
+
 def test_a_float_stays_a_float() -> None:
     compiled = wengert.compile(kepler)
     assert [type(compiled(0.5, 1.0)) for _ in range(3)] == [float] * 3

@@ -12,7 +12,6 @@ from wengert.derivatives.derivation import (
     last_run,
     on_values,
     signature_of,
-    values_given,
 )
 from wengert.derivatives.linearize import LinearMap
 from wengert.derivatives.pytree import (
@@ -30,7 +29,7 @@ from wengert.derivatives.roots import AGAIN
 
 __all__ = ["AGAIN", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names", "assembled"]
 __all__ += ["derivations_of", "directions_of", "keys_of", "last_begun", "last_run", "on_values", "signature_of"]
-__all__ += ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten", "values_given"]
+__all__ += ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:

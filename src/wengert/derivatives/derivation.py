@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Begun", "Derivation", "assembled", "derivation_of", "derivations_of", "directions_of"]
 __all__ += ["entries", "is_compiled", "last_begun", "last_run", "note", "on_values", "remember_run", "signature_of"]
-__all__ += ["values_given"]
 
 Function = Callable[..., Any]
 DIRECTIONS = ("hvp", "jvp", "vjp", "value")  # take directions, or no more than the arguments to differentiate
@@ -133,12 +132,6 @@ def _remember(begun: Begun) -> None:
     _last.begun = begun
 
 
-def values_given(since: int) -> list[Any]:
-    """Return the Values that the last run by `on_values` in this thread was given, if it began after a tick."""
-    begun = _last.begun
-    return [] if begun is None or begun.began < since else list(Numbers(begun.args).leaves)
-
-
 def last_begun() -> Begun:
     """Return what the last run by `on_values` in this thread was given, once."""
     begun, _last.begun = _last.begun, None
@@ -167,12 +160,15 @@ def on_values(
     @functools.wraps(function)
     def run(*args: Any, **named: Any) -> Any:
         given = signature.bind(*args, **named).arguments
-        began = Value(0.0)._made
+        first = Value(0.0)
+        began, recorder = first._made, getattr(first.data, "recorder", None)
         for name in names:
             if name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
                 given[name] = numbers.unflatten(values)
+                if recorder is not None:  # traced numbers, which are Values for the function
+                    recorder.handed += values
         kinds = {name: signature.parameters[name].kind for name in given if name not in extras}
         by_name = [name for name, kind in kinds.items() if kind is kind.KEYWORD_ONLY]
         by_position = [given[name] for name in kinds if name not in by_name]

@@ -82,6 +82,9 @@ def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: st
         observed = type(began.data) is not float  # while a function is traced, all operations have to be recorded
         linked = kind == "values" or observed
         inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(_number(x)) for x in settle([*points])]
+        if observed:
+            seen: Any = began.data
+            seen.recorder.handed += inputs
         return LinearMap(inputs, call(inputs), began._made, kind, observed)
 
 

@@ -29,7 +29,6 @@ from wengert.compiler.trace.tracers import (
     number_of,
     values_in,
 )
-from wengert.derivatives import values_given
 from wengert.engine import Value
 from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
@@ -72,6 +71,7 @@ class Recorder:
     picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # indices and their items
     fallback_reason: str = ""
     unknowns: list[tuple[Value, int]] = field(default_factory=list)  # for roots that are sought; the guards before
+    handed: list[Value] = field(default_factory=list)  # traced numbers that a function got as Values, for derivatives
     numbers: dict[int, Value] = field(default_factory=dict)  # by id nodes that depend on no Value
     arguments: dict[int, Value] = field(default_factory=dict)  # proxies of Values, by identity
     open: bool = True  # the run has not ended
@@ -181,7 +181,7 @@ class Recorder:
         is_inner = others and any(id(x) in others for x in _below(operands, lambda x: x._made >= began))
         if raises and not is_inner and isinstance(found, Value) and not self.guard("within", found, FINITE):
             raise RootError("no root was found while the function was recorded")
-        given = {*map(id, self.arguments.values()), *map(id, values_given(self.began)), *others}
+        given = {*map(id, self.arguments.values()), *map(id, self.handed), *others}
         below = {}
         for x in _below(operands, lambda x: x._row is not STOP and id(x) not in self.numbers):
             if x._made < self.began or id(x) in given:
