@@ -98,9 +98,9 @@ class RootError(WengertError, ArithmeticError):
 
     def __init__(self, message: str, x: float = nan, residual: float = nan, steps: int = 0) -> None:
         super().__init__(message)
-        self.x = x
-        self.residual = residual
-        self.steps = steps
+        self.x: float = x
+        self.residual: float = residual
+        self.steps: int = steps
 
 
 class StaleRecordingError(WengertError):

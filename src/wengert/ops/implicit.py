@@ -29,9 +29,9 @@ class StepList:
     """A function of `arity` numbers: the places of numbers count these first, then the results of the steps."""
 
     def __init__(self, arity: int, steps: Sequence[Step], outs: Sequence[Any]) -> None:
-        self.arity = arity
-        self.steps = steps
-        self.outs = outs
+        self.arity: int = arity
+        self.steps: Sequence[Step] = steps
+        self.outs: Sequence[Any] = outs
         self._partials: list[Any] | None = None
 
     def named(self, *parts: Any) -> str:
@@ -217,14 +217,14 @@ class Residual:
     """
 
     def __init__(self, steps: StepList, bracketed: bool, tol: float, max_steps: int) -> None:
-        self.steps = steps
-        self.lead = 3 if bracketed else 1
-        self.tol = tol
-        self.max_steps = max_steps
+        self.steps: StepList = steps
+        self.lead: int = 3 if bracketed else 1
+        self.tol: float = tol
+        self.max_steps: int = max_steps
         self._partials: list[Any] | None = None
         terms = _Terms(steps.arity)
         out, slope = steps(TERMS, *terms.inputs)[0], steps.gradient(TERMS, *terms.inputs)[0]
-        self.with_slope = terms.function(out, slope)
+        self.with_slope: StepList = terms.function(out, slope)
 
     def solve(self, meanings: dict[str, Any], *xs: Any) -> Any:
         """Return the root; nan if it is not found."""

@@ -183,8 +183,8 @@ class Rule:
     __slots__ = ("_function", "_meanings")
 
     def __init__(self, function: Callable[..., Any], meanings: Any = None) -> None:
-        self._function = function
-        self._meanings = meanings
+        self._function: Callable[..., Any] = function
+        self._meanings: Any = meanings
 
     def __call__(self, *xs: Any) -> Any:
         """Return the result for some operands."""
