@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # the table below, for type checkers and editors
     from wengert.checking.anomalies import detect_anomaly, strict
     from wengert.checking.gradients import check_gradients
     from wengert.derivatives.grad import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+    from wengert.derivatives.roots import fixed_point, root
     from wengert.diagnosis import diagnose
     from wengert.interpolation import Table, interp
     from wengert.linalg import det, inv, solve
@@ -57,8 +58,9 @@ __version__ = "0.1.0"
 __all__ = ["Graph", "History", "Value", "__version__", "dot", "fit", "no_grad"]
 __all__ += ["Table", "det", "interp", "inv", "solve"]
 __all__ += ["checkpoint", "data", "errors", "losses", "nn", "optim"]
-__all__ += ["check_gradients", "compare", "detect_anomaly", "diagnose", "draw", "draw_dot", "explain", "grad"]
-__all__ += ["hessian", "hvp", "jacobian", "jvp", "sparsity", "steps", "strict", "tree", "value_and_grad", "vjp"]
+__all__ += ["check_gradients", "compare", "detect_anomaly", "diagnose", "draw", "draw_dot", "explain", "fixed_point"]
+__all__ += ["grad", "hessian", "hvp", "jacobian", "jvp", "root", "sparsity", "steps", "strict", "tree"]
+__all__ += ["value_and_grad", "vjp"]
 __all__ += functions.__all__
 
 _LATER = {  # imported at their first use, so that a program that only computes starts sooner
@@ -68,6 +70,7 @@ _LATER = {  # imported at their first use, so that a program that only computes 
     "checking.anomalies": ("detect_anomaly", "strict"),
     "checking.gradients": ("check_gradients",),
     "derivatives.grad": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
+    "derivatives.roots": ("fixed_point", "root"),
     "diagnosis": ("diagnose",),
     "checking.compare": ("compare",),
     "interpolation": ("Table", "interp"),

@@ -10,6 +10,7 @@
     ├── DataError           (ValueError)   the user's data cannot be computed with
     ├── ArgumentError       (ValueError)   an argument has an invalid value
     ├── NonFiniteError      (ArithmeticError)  `strict` or `detect_anomaly` found a nan or an infinity
+    ├── RootError           (ArithmeticError)  `root` or `fixed_point` did not find one
     ├── StaleRecordingError                a compiled function no longer does what was recorded
     ├── GradientError       (AssertionError) a gradient is wrong
     ├── CheckpointError                    a checkpoint cannot be written or read, or is damaged
@@ -27,12 +28,13 @@ import sys
 import warnings
 from collections.abc import Iterable
 from importlib import import_module
+from math import nan
 from types import ModuleType
 from typing import Any, NamedTuple
 
 __all__ = ["ArgumentError", "CheckpointError", "DataError", "GradientError", "HandmadeNodeError", "LengthError"]
-__all__ += ["MissingExtraError", "NonFiniteError", "OperandError", "OperationError", "StaleRecordingError"]
-__all__ += ["WengertError"]
+__all__ += ["MissingExtraError", "NonFiniteError", "OperandError", "OperationError", "RootError"]
+__all__ += ["StaleRecordingError", "WengertError"]
 
 HERE = os.path.join(os.path.dirname(__file__), "")
 NEEDS_COURSE = (  # the message for modules of another distribution
@@ -83,6 +85,22 @@ class NonFiniteError(WengertError, ArithmeticError):
     def __reduce__(self) -> tuple[type, tuple[str]]:
         """Pickle the text alone."""
         return type(self), (str(self.anomaly),)
+
+
+class RootError(WengertError, ArithmeticError):
+    """`wengert.root` or `wengert.fixed_point` did not find what they look for.
+
+    Attributes:
+        x: the best point that was found.
+        residual: the function there.
+        steps: how often the function was evaluated.
+    """
+
+    def __init__(self, message: str, x: float = nan, residual: float = nan, steps: int = 0) -> None:
+        super().__init__(message)
+        self.x: float = x
+        self.residual: float = residual
+        self.steps: int = steps
 
 
 class StaleRecordingError(WengertError):

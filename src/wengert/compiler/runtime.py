@@ -198,11 +198,15 @@ class Runtime:
         is_pure = True  # no run of the function has changed anything
         while not entry.is_eager and count >= entry.least:
             ran = self.run(entry, arguments, count, how)
+            served = ran.served()
             if not (ran.was_finite and ran.was_computed):
                 entry.not_finite += not ran.was_finite
-                break
-            if ran.found is None:
-                rows = ran.left if ran.served() else range(count)
+                if ran.partial is None:
+                    break
+                left = [(made, np.setdiff1d(range(count) if x is None else x, ran.left)) for made, x in served]
+                served = [(made, rows) for made, rows in left if len(rows)]  # of a map: the function does the others
+            elif ran.found is None:
+                rows = ran.left if served else range(count)
                 row = next((int(n) for n in rows if int(n) not in known), None)
                 if row is not None:
                     before = self.before(entry, arguments, row, how, ran.partial)
@@ -216,7 +220,7 @@ class Runtime:
                     break
             compared = dict(known)  # also of later rows
             must_check = is_pure and ran.must_check()
-            if must_check and not self.matches_on_some(entry, ran.served(), arguments, compared):
+            if must_check and not self.matches_on_some(entry, served, arguments, compared):
                 return self.each(arguments, how, compared)
             found = ran.found
             if found is None:

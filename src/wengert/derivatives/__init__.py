@@ -25,10 +25,11 @@ from wengert.derivatives.pytree import (
     tree_map,
     tree_unflatten,
 )
+from wengert.derivatives.roots import AGAIN
 
-__all__ = ["Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names", "assembled", "derivations_of"]
-__all__ += ["directions_of", "keys_of", "last_begun", "last_run", "on_values", "signature_of", "tree_flatten"]
-__all__ += ["tree_leaves", "tree_map", "tree_unflatten"]
+__all__ = ["AGAIN", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names", "assembled"]
+__all__ += ["derivations_of", "directions_of", "keys_of", "last_begun", "last_run", "on_values", "signature_of"]
+__all__ += ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:

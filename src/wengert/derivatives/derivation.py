@@ -160,12 +160,15 @@ def on_values(
     @functools.wraps(function)
     def run(*args: Any, **named: Any) -> Any:
         given = signature.bind(*args, **named).arguments
-        began = Value(0.0)._made
+        first = Value(0.0)
+        began, recorder = first._made, getattr(first.data, "recorder", None)
         for name in names:
             if name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
                 given[name] = numbers.unflatten(values)
+                if recorder is not None:  # traced numbers, which are Values for the function
+                    recorder.handed += values
         kinds = {name: signature.parameters[name].kind for name in given if name not in extras}
         by_name = [name for name, kind in kinds.items() if kind is kind.KEYWORD_ONLY]
         by_position = [given[name] for name in kinds if name not in by_name]

@@ -82,6 +82,9 @@ def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: st
         observed = type(began.data) is not float  # while a function is traced, all operations have to be recorded
         linked = kind == "values" or observed
         inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(_number(x)) for x in settle([*points])]
+        if observed:
+            seen: Any = began.data
+            seen.recorder.handed += inputs
         return LinearMap(inputs, call(inputs), began._made, kind, observed)
 
 
@@ -130,7 +133,7 @@ class LinearMap:
         """Compute the partials if they are Values, by the rules of the table; on an error the run can be repeated."""
         if self.linked:
             self._links = []
-            for node, operands_, places in self._between():
+            for node, operands_, places in self.between():
                 partials = _rule(node, operands_)
                 self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
 
@@ -202,7 +205,7 @@ class LinearMap:
 
     # -- Values -------------------------------------------------------------------------------------------------------
 
-    def _between(self) -> Nodes:
+    def between(self) -> Nodes:
         """List the nodes between inputs and outputs in the order of creation, each with its operands and the indices of
         those that depend on an input.
         """

@@ -1,6 +1,6 @@
 """The operations: the table has one row for each (`table.py`), and a row is an `Op` (`op.py`)."""
 
-from wengert.ops import coerce, ieee, table
+from wengert.ops import coerce, ieee, implicit, table
 from wengert.ops.coerce import is_number, named, positive, within
 from wengert.ops.op import (
     AS_OPERANDS,
@@ -31,6 +31,7 @@ __all__ += [
     "by_rule",
     "coerce",
     "ieee",
+    "implicit",
     "interpret",
     "is_number",
     "named",

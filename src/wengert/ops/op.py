@@ -17,10 +17,11 @@ from wengert.ops import special
 from wengert.ops.coerce import data
 
 __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op", "complete"]
-__all__ += ["Operators", "by_rule", "interpret", "namespace", "register", "row", "tell_recording"]
+__all__ += ["Operators", "Rule", "by_rule", "interpret", "namespace", "register", "row", "tell_recording"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose left operand is a constant, as in 2 - x
-ROWS, SERIES = "wengert.ops.table", "wengert.ops.special"  # the modules whose rules `interpret` can read
+# The modules whose rules `interpret` can read.
+ROWS, SERIES, IMPLICIT = "wengert.ops.table", "wengert.ops.special", "wengert.ops.implicit"
 NONNEGATIVE, AS_OPERANDS = "0, positive or nan", "0, positive or nan where no operand is negative"
 
 
@@ -42,6 +43,7 @@ class Op(NamedTuple):
     code: int = -1  # its index in the table
     graph_partials: Callable[..., Any] = lambda *_: None  # the partials over Values
     series: Callable[..., Any] | None = None  # the value where no library has a function for it: called, not inlined
+    written_out: bool = False  # its series takes any operands, and is inlined (see `implicit`)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -175,6 +177,24 @@ def row(
     return new
 
 
+class Rule:
+    """A rule that is told over which kind of number it runs, by a `namespace`: the first argument of its function."""
+
+    __slots__ = ("_function", "_meanings")
+
+    def __init__(self, function: Callable[..., Any], meanings: Any = None) -> None:
+        self._function: Callable[..., Any] = function
+        self._meanings: Any = meanings
+
+    def __call__(self, *xs: Any) -> Any:
+        """Return the result for some operands."""
+        return self._function(self._meanings, *xs)
+
+    def over(self, meanings: dict[str, Any]) -> Rule:
+        """Return the rule over another kind of number."""
+        return Rule(self._function, meanings)
+
+
 def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
     """Copy a rule of the table with other globals, a `namespace`; return any other rule, as a user's, unchanged.
 
@@ -184,7 +204,9 @@ def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
     >>> interpret(BY_NAME["reciprocal"].value, written)("x")
     'div(1.0, x)'
     """
-    if isinstance(rule, FunctionType) and rule.__module__ in (ROWS, SERIES) and not rule.__closure__:
+    if isinstance(rule, Rule):
+        return rule.over(meanings)
+    if isinstance(rule, FunctionType) and rule.__module__ in (ROWS, SERIES, IMPLICIT) and not rule.__closure__:
         return FunctionType(rule.__code__, meanings, rule.__name__, rule.__defaults__)
     return rule
 
@@ -204,6 +226,7 @@ def namespace(of_row: Callable[[Op], Any] = lambda row: row, **meanings: Any) ->
 
 def _fill(meanings: dict[str, Any], of_row: Callable[[Op], Any]) -> None:
     """Fill in the names of the rows' module; functions that rules share are interpreted with the same globals."""
+    meanings["_of_row"] = of_row
     for name, thing in _names.items():
         meanings[name] = of_row(thing) if isinstance(thing, Op) else interpret(thing, meanings)
 

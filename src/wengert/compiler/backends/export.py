@@ -15,6 +15,7 @@ from wengert.compiler.backends.spellings import LIBRARIES, Library
 from wengert.compiler.backends.syntax import call, infix, item, method, node, path, written
 from wengert.compiler.ir import Array, Program, fit
 from wengert.errors import ArgumentError
+from wengert.ops import BY_NAME
 
 __all__ = ["function_of", "source_of"]
 
@@ -69,6 +70,8 @@ def source_of(made: Any, name: str, language: str, gradient: bool, entries: Any 
     given = dict(zip(text.given, (*kernel.inputs, *kernel.params), strict=True))
     name = name.strip("<>")  # of <lambda>
     title = text.names.free(f"{name}_and_gradients" if gradient else name)
+    if any(BY_NAME[of].written_out for of, *_ in text.elements):
+        raise ArgumentError('source(): it looks for a root, which is a loop of its own: choose the language "c"')
     lines = [library.header]
     if text.elements:
         lines.append("from wengert.compiler.backends.spellings import by_element")

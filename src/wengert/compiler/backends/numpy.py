@@ -37,7 +37,7 @@ from wengert.compiler.ir import (
     unrolled,
 )
 from wengert.errors import ArgumentError
-from wengert.ops import TABLE
+from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["NumPyKernel", "Writer"]
 
@@ -363,7 +363,7 @@ class Writer:
 
     def element(self, how: tuple[Any, ...], operands: list[Any]) -> Any:
         """Call an operation that has no array form, or its derivative, on each element."""
-        if not self.library.by_element:
+        if not self.library.by_element and not BY_NAME[how[0]].written_out:
             raise ArgumentError(f"source(): {how[0]} computes with single floats, as only NumPy can: write its rule "
                                 "with the operations of wengert")  # fmt: skip
         if how not in self.elements:

@@ -7,7 +7,7 @@ floats alone, as a user's may, is called on each element, which only NumPy can d
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -160,10 +160,13 @@ def by_element(name: str, operand: int | None = None) -> Any:
         return float(partials[operand or 0] if isinstance(partials, (tuple, list)) else partials)
 
     each = np.vectorize(row.value if operand is None else partial, otypes=[float])
-    return each if row.series is None or operand is not None else by_series(name, np, _chosen, each)
+    plain = row.series is None or operand is not None
+    return each if plain else by_series(name, np, _chosen, each, {"_repeat": _repeat})
 
 
-def by_series(name: str, xp: Any, choose: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+def by_series(
+    name: str, xp: Any, choose: Callable[..., Any], otherwise: Callable[..., Any], own: dict[str, Any]
+) -> Callable[..., Any]:
     """Return a row that has a series as a function of a library's arrays.
 
     Args:
@@ -171,29 +174,48 @@ def by_series(name: str, xp: Any, choose: Callable[..., Any], otherwise: Callabl
         xp: the library, with NumPy's names.
         choose: the meaning of `choose` in a rule.
         otherwise: the function for orders that are arrays, as the series needs a number.
+        own: the library's meanings of further names.
     """
     series: Any = None
+    row = BY_NAME[name]
 
     def function(*xs: Any) -> Any:
         nonlocal series
-        if not all(isinstance(x, (int, float)) for x in xs[:-1]):
+        if not row.written_out and not all(isinstance(x, (int, float)) for x in xs[:-1]):
             return otherwise(*xs)
         if series is None:
-            series = interpret(BY_NAME[name].series, _meanings(xp, choose))
+            series = interpret(row.series, _meanings(xp, choose, own))
         with np.errstate(all="ignore"):
             return series(*xs)
 
     return function
 
 
-def _meanings(xp: Any, choose: Callable[..., Any]) -> dict[str, Any]:
+def _meanings(xp: Any, choose: Callable[..., Any], further: dict[str, Any]) -> dict[str, Any]:
     own = {"div": xp.divide, "pow": xp.power, **{name: getattr(xp, spelling) for name, spelling in NAMES.items()}}
 
     def of_row(row: Op) -> Any:
         return own.get(row.name) or (lambda *xs: interpret(row.series or row.value, found)(*xs))
 
-    found = namespace(of_row, choose=choose)
+    found = namespace(of_row, choose=choose, **further)
     return found
+
+
+def _repeat(again: Callable[..., Any], state: Sequence[Any], xs: Sequence[Any], most: int) -> list[Any]:
+    """Repeat a step of a search, for those examples that it goes on for."""
+    shape = np.broadcast_shapes(*map(np.shape, (*state, *xs)))
+    ends = [np.array(np.broadcast_to(x, shape), float).reshape(-1) for x in state]
+    going, now, given = np.arange(len(ends[0])), ends, [np.broadcast_to(x, shape).reshape(-1) for x in xs]
+    for left in range(most - 1, -1, -1):
+        now = again(now, given)
+        active = now[0] > 0.0
+        if not left or 2 * np.count_nonzero(active) <= len(active):  # leave out those that have ended
+            for end, x in zip(ends, now, strict=True):
+                end[going] = x
+            going, now, given = going[active], [x[active] for x in now], [x[active] for x in given]
+        if not len(going):
+            break
+    return [end.reshape(shape) for end in ends]
 
 
 def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:

@@ -186,7 +186,22 @@ def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
 
         return jax.pure_callback(call, shape, *xs)
 
-    return called if BY_NAME[name].series is None or operand is not None else by_series(name, jnp, _chosen, called)
+    plain = BY_NAME[name].series is None or operand is not None
+    return called if plain else by_series(name, jnp, _chosen, called, {"_repeat": _repeat})
+
+
+def _repeat(again: Callable[..., Any], state: Sequence[Any], xs: Sequence[Any], most: int) -> Any:
+    """Repeat a step of a search while it goes on for any example."""
+    shape, kind = jnp.broadcast_shapes(*map(jnp.shape, (*state, *xs))), jnp.result_type(float)
+    start = [jnp.broadcast_to(jnp.asarray(x, kind), shape) for x in state]
+
+    def goes_on(carried: Any) -> Any:
+        return (carried[0] < most) & jnp.any(carried[1][0] > 0.0)
+
+    def body(carried: Any) -> Any:
+        return carried[0] + 1, [jnp.broadcast_to(x, shape).astype(kind) for x in again(carried[1], xs)]
+
+    return jax.lax.while_loop(goes_on, body, (0, start))[1]
 
 
 def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:

@@ -509,10 +509,12 @@ class Call:
         self.shares.append((made, rows))
 
     def _mapped(self, values: Any, dtype: Any) -> Any:
-        """Return the array of results in the function's dtype; None if one is not finite."""
+        """Return the array of results in the function's dtype; None if some are not finite: their rows are `left`."""
         if memory.finite(memory.address(values, False, values.shape, 0), values.size):
             return values if values.dtype == dtype else values.astype(dtype)
-        self.was_finite = False
+        self.was_finite, numpy = False, self.entry.numpy
+        self.partial = values.astype(dtype)
+        self.left = numpy.flatnonzero(~numpy.isfinite(values.reshape(len(values), -1)).all(axis=1))
         return None
 
     def _reduced(self, value: float, spaces: Any, first: Workspace, with_grads: bool) -> Any:

@@ -91,7 +91,7 @@ def _has_own_rule(expr: Expr) -> bool:
     name, *operands = expr
     if name in LEAVES:
         return False
-    own = name == "by rule" or (name in BY_NAME and BY_NAME[name].code >= BUILT_IN)
+    own = name == "by rule" or (name in BY_NAME and BY_NAME[name].code >= BUILT_IN and not BY_NAME[name].written_out)
     return own or any(map(_has_own_rule, operands))
 
 

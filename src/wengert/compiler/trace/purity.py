@@ -45,6 +45,7 @@ from wengert.compiler.trace.proxies import (
 )
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.recorder import watching
+from wengert.derivatives import AGAIN
 from wengert.engine import Many, Value
 from wengert.ops import TABLE, coerce
 
@@ -308,7 +309,9 @@ class CallTrace:
             if frame is self._inside:
                 self._inside = None
         elif event == "call":
-            if self._inside is None and is_step(frame):
+            if self._inside is None and frame.f_code is AGAIN:
+                self._inside = frame
+            elif self._inside is None and is_step(frame):
                 if frame.f_code in self.cached:
                     self._inside = frame
                     return

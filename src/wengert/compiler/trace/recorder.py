@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import linecache
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import nan
@@ -18,6 +18,7 @@ from typing import Any
 from wengert import node
 from wengert._forks import in_child
 from wengert.compiler.trace.tracers import (
+    FINITE,
     HOLDS,
     Integer,
     Nesting,
@@ -29,7 +30,7 @@ from wengert.compiler.trace.tracers import (
     values_in,
 )
 from wengert.engine import Value
-from wengert.errors import Line, running
+from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
 __all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing"]
@@ -69,6 +70,9 @@ class Recorder:
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
     picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # indices and their items
     fallback_reason: str = ""
+    unknowns: list[tuple[Value, int]] = field(default_factory=list)  # for roots that are sought; the guards before
+    handed: list[Value] = field(default_factory=list)  # traced numbers that a function got as Values, for derivatives
+    numbers: dict[int, Value] = field(default_factory=dict)  # by id nodes that depend on no Value
     arguments: dict[int, Value] = field(default_factory=dict)  # proxies of Values, by identity
     open: bool = True  # the run has not ended
     tells_bools: bool = False  # the function may ask if a result is True itself: each comparison is a guard
@@ -158,6 +162,33 @@ class Recorder:
         """Note that an integer chooses one of some items; all of them become operands now."""
         values_in(items)
         self.picked.append((index, items))
+
+    def root(self, row: Op, operands: list[Any], unknown: Value, raises: bool) -> Any:
+        """Record the root of a function that was recorded with `unknown` in its place.
+
+        Returns:
+            A Value, or a traced float where the function itself gets a float.
+        """
+        while self.unknowns[-1][0] is not unknown:  # of a search that raised
+            self.unknowns.pop()
+        guards = list(self.guards.values())[self.unknowns.pop()[1] :]
+        sides = [side for guard in guards for side in (guard.left, guard.right)]
+        if any(x is unknown for x in _below(sides, lambda x: x._made >= unknown._made)):
+            self.refuse("branches on the root that it looks for: write wengert.where(condition, a, b)")
+        found = row(*operands)
+        others = {id(x) for x, _ in self.unknowns}
+        began = min([x._made for x, _ in self.unknowns], default=0)
+        is_inner = others and any(id(x) in others for x in _below(operands, lambda x: x._made >= began))
+        if raises and not is_inner and isinstance(found, Value) and not self.guard("within", found, FINITE):
+            raise RootError("no root was found while the function was recorded")
+        given = {*map(id, self.arguments.values()), *map(id, self.handed), *others}
+        below = {}
+        for x in _below(operands, lambda x: x._row is not STOP and id(x) not in self.numbers):
+            if x._made < self.began or id(x) in given:
+                return found
+            below[id(x)] = x
+        self.numbers.update(below)
+        return Number(self, found._data, found) if isinstance(found, Value) else found
 
     def indexed(self, frame: Any, number: int) -> Any:
         """Return the list in ``rows[index]``, if the frame evaluates that."""
@@ -273,6 +304,17 @@ def tracing(recorder: Recorder) -> Iterator[None]:
             if not _recording:
                 node.set_tracing_hook(None)
                 tell_recording(None)
+
+
+def _below(nodes: Any, follows: Callable[[Value], bool]) -> Iterator[Value]:
+    """Iterate over nodes and what they were computed from, as far as it follows them."""
+    waiting, seen = [x for x in nodes if isinstance(x, Value)], set[int]()
+    while waiting:
+        x = waiting.pop()
+        if id(x) not in seen and follows(x):
+            seen.add(id(x))
+            yield x
+            waiting += [y for y in x._operands if isinstance(y, Value)]
 
 
 def _is_same(x: Any, y: Any) -> bool:

@@ -44,7 +44,7 @@ def record_rules(recorder: Recorder, op: Op, xs: tuple[Any, ...]) -> Any:
     """Return the result of an operation on operands of which one is a Value or a traced number; `NotImplemented` if its
     rules cannot be recorded.
     """
-    if op.arity is None or not recorder.open:
+    if op.arity is None or op.written_out or not recorder.open:
         return NotImplemented
     numbers = [_number(recorder, x) for x in xs]
     derives = any(isinstance(x, Value) for x in xs)

@@ -192,7 +192,14 @@ class C(Emitter):
         return 0, {self.named(index.text, "i").text: 1}
 
     def loop(
-        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
+        self,
+        low: int,
+        high: int | str,
+        step: int,
+        body: Body,
+        carried: Sequence[Register] = (),
+        lanes: int = 0,
+        asks: bool = False,
     ) -> list[Register]:
         if isinstance(high, int):
             if high <= low:
@@ -211,7 +218,8 @@ class C(Emitter):
         lines = self.scopes.pop().lines
         lines += [_set(x.text, end.text) for x, end in zip(totals, ends, strict=True)]
         count = f"{name}++" if step == 1 else f"{name} += {step}"
-        outer.append(f"for (int64_t {name} = {low}; {name} < {high}; {count}) {{")
+        going = f" && {totals[0].text} > 0.0" if asks else ""
+        outer.append(f"for (int64_t {name} = {low}; {name} < {high}{going}; {count}) {{")
         outer += [*_indented(lines), "}"]
         return totals
 

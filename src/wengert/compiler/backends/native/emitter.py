@@ -200,9 +200,18 @@ class Emitter(ABC):
 
     @abstractmethod
     def loop(
-        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
+        self,
+        low: int,
+        high: int | str,
+        step: int,
+        body: Body,
+        carried: Sequence[Register] = (),
+        lanes: int = 0,
+        asks: bool = False,
     ) -> list[Register]:
-        """Write a loop of at least one iteration, and return its final carries."""
+        """Write a loop of at least one iteration, and return its final carries; if it `asks`, it goes on while the
+        first carry is positive in any lane.
+        """
 
     @abstractmethod
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:

@@ -150,16 +150,21 @@ class LLVM(BitEmitter):
     def branch(
         self, condition: Register, then: Callable[[], Register], otherwise: Register | Callable[[], Register]
     ) -> Register:
-        lanes, test = condition.lanes, condition.text
-        if lanes > 1:
-            bits = self.emit(f"bitcast <{lanes} x i1> {test} to i{lanes}", "i").text
-            test = self.emit(f"icmp ne i{lanes} {bits}, 0", "b").text
+        lanes = condition.lanes
+        test, bits = self._in_any_lane(condition)
         if isinstance(otherwise, Register):
             chosen: Register = otherwise
             return self._side(test, lambda: self.select(condition, then(), chosen) if lanes > 1 else then(), chosen)
         how = f"icmp ne i{lanes} {bits}, -1" if lanes > 1 else f"xor i1 {test}, true"
         x = self._side(test, then)
         return self.select(condition, x, self._side(self.emit(how, "b").text, otherwise))
+
+    def _in_any_lane(self, x: Register) -> tuple[str, str]:
+        """Return whether a bool is true in any lane, and the lanes as bits."""
+        if x.lanes == 1:
+            return x.text, ""
+        bits = self.emit(f"bitcast <{x.lanes} x i1> {x.text} to i{x.lanes}", "i").text
+        return self.emit(f"icmp ne i{x.lanes} {bits}, 0", "b").text, bits
 
     def _side(self, test: str, body: Callable[[], Register], other: Register | None = None) -> Register:
         """Compute a value where a bool is true, rarely; elsewhere take `other`, or anything."""
@@ -330,7 +335,14 @@ class LLVM(BitEmitter):
     # -- loops and functions ------------------------------------------------------------------------------------------
 
     def loop(
-        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
+        self,
+        low: int,
+        high: int | str,
+        step: int,
+        body: Body,
+        carried: Sequence[Register] = (),
+        lanes: int = 0,
+        asks: bool = False,
     ) -> list[Register]:
         lanes = lanes or self.width
         if isinstance(high, int):
@@ -346,6 +358,7 @@ class LLVM(BitEmitter):
         inner = [Register(f"%p{number}.{k}", x.kind, lanes) for k, x in enumerate(carried)]
         self.label = label
         ends = [Register(self.wide(x, lanes), x.kind, lanes) for x in body((0, {name: 1}), inner)]
+        going = self._in_any_lane(self.compare("gt", ends[0], self.number(0.0)))[0] if asks else "true"
         lines = self.scopes.pop().lines
         outer = self.scopes[-1].lines
         outer += [f" br label %{label}", f"{label}:"]
@@ -355,7 +368,8 @@ class LLVM(BitEmitter):
             outer.append(f" {x.text} = phi {ty} [ {start}, %{entry} ], [ {end.text}, %{self.label} ]")
         outer += lines
         outer += [f" %m{number} = add nuw nsw i64 {name}, {step}", f" %d{number} = icmp slt i64 %m{number}, {high}"]
-        outer += [f" br i1 %d{number}, label %{label}, label %{after}", f"{after}:"]
+        outer += [f" %g{number} = and i1 %d{number}, {going}"] if asks else []
+        outer += [f" br i1 %{'g' if asks else 'd'}{number}, label %{label}, label %{after}", f"{after}:"]
         self.label = after
         return ends
 

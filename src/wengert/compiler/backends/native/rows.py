@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
@@ -74,8 +74,6 @@ class _Values:
             if isinstance(condition, bool):
                 return inside.number(branches[1]) if condition else plain
             return to.branch(_truth(to, condition), lambda: inside.number(branches[1]), plain)
-        if name == "pow" and branches[1][0] == "const" and branches[1][1] in (-1.0, 1.0, 2.0, 3.0, 4.0):
-            return _power(to, self.number(branches[0]), branches[1][1])
         if name in COMPARISONS:
             return to.compare(name, self.number(branches[0]), self.number(branches[1]))
         if name == "partial":
@@ -99,9 +97,13 @@ def _selected(to: Emitter, condition: Register, x: Truth, y: Truth) -> Register:
 
 def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
     """Apply a row to registers and floats: as it is written here, else by its own rule."""
+    if row.name == "pow" and xs[1] in (-1.0, 1.0, 2.0, 3.0, 4.0):
+        return _power(to, *xs)
     function, registers = ROWS.get(row.name), [x for x in xs if isinstance(x, Register)]
     if function is not None:
         return function(to, *[x if isinstance(x, Register) else to.number(x) for x in xs])
+    if row.written_out:
+        return read(to, row.series, xs)
     if row.code >= BUILT_IN:
         raise Unsupported(f"{row.name} is computed in Python")
     if row.series is None:
@@ -163,7 +165,20 @@ def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
     return Lane(to, to.branch(truth, lambda: _register(to, x()), lambda: _register(to, y())))
 
 
+def _repeat(again: Callable[..., Any], state: Sequence[Any], xs: Sequence[Any], most: int) -> list[Any]:
+    """Write the loop of a search."""
+    to = next(x.to for x in xs if isinstance(x, Lane))
+    first = [_register(to, x) for x in (*state, *xs)]
+    lanes = max([x.lanes for x in first])
+
+    def body(_: Any, carried: list[Register]) -> list[Register]:
+        return [_register(to, x) for x in again([Lane(to, x) for x in carried], xs)]
+
+    return [Lane(to, x) for x in to.loop(0, most, 1, body, first[: len(state)], lanes, asks=True)]
+
+
 MEANINGS: dict[str, Any] = namespace(
+    _repeat=_repeat,
     where=_where,
     choose=_chosen,
     _guarded_form=lambda condition, careful, plain: _chosen(condition, careful, lambda: plain),
