@@ -23,6 +23,7 @@ from benchmarks.timing import table
 __all__ = ["drawn"]
 
 SIZES = (10, 100, 1000, 10_000, 100_000)
+SECONDS = 1.0  # of calls that are timed, after the first few, which are checked
 PATIENCE = 6.0  # seconds until the first result of a size, after which the next one is not tried
 STYLE = {"Wengert": ("#0072b2", "o", 2.5), "CasADi": ("#d55e00", "s", 1.5), "JAX, asdex": ("#009e73", "^", 1.5)}
 """Each tool's colour, mark and width of line: colours that follow the page's, light or dark."""
@@ -40,7 +41,7 @@ def measured(who: str, count: int) -> tuple[float, float]:
     way.call()
     first = time.perf_counter() - began
     times: list[float] = []
-    while len(times) < 8 or (sum(times) < 1.0 and len(times) < 300):  # the first few are checked
+    while len(times) < 8 or (sum(times) < SECONDS and len(times) < 300):
         began = time.perf_counter()
         way.call()
         times.append(time.perf_counter() - began)
