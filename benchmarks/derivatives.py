@@ -5,7 +5,7 @@
 
 Each task is written as the documentation of each tool has it; `benchmarks/peers/derivatives.py` has the texts. CasADi
 runs by its virtual machine and by the C that it generates, compiled with gcc -O2 -march=native where that takes less
-than ten seconds (for optimal control, ninety); by its own call, which converts, and by buffers, which do not. JAX is
+than eight seconds (for optimal control, ninety); by its own call, which converts, and by buffers, which do not. JAX is
 jitted, and its calls end when the result is there; asdex finds patterns and colourings for it. What is by hand is
 SciPy's own function, or NumPy. All results are compared before anything is timed; calls take turns in one process. The
 time until the first result is that of a fresh process without caches, imports left out; compilation is in it.
@@ -195,7 +195,7 @@ WAYS: dict[str, tuple[str, Callable[[Task], Way]]] = {
     "JAX": ("jax", by_jax),
     "JAX, asdex": ("asdex", by_asdex),
     "by hand": ("scipy.optimize", by_hand),
-    "Wengert": ("wengert", by_wengert),
+    "Wengert": ("wengert.compiler.sparse", by_wengert),
 }
 """The module that a way imports, and what makes it. The first that there is says what is right."""
 NATURAL = ("CasADi", "CasADi's C", "JAX", "JAX, asdex")  # what a natural call is compared with
@@ -214,6 +214,7 @@ def begin() -> None:
 def first(name: str, way: str) -> float:
     """The seconds until the first result of a task."""
     task, (module, make) = TASKS[name](), WAYS[way]
+    importlib.import_module("scipy.sparse")  # what Wengert's matrices are, imported when there is the first one
     importlib.import_module(module)
     began = time.perf_counter()
     make(task).call()
@@ -414,11 +415,13 @@ def main(argv: list[str] | None = None) -> int:
     found, wrong = [], False
     with tempfile.TemporaryDirectory() as folder:
         os.environ[FOLDER] = folder
-        for name in options.only or TASKS:
-            found.append(race(name, options.rounds, report=options.report, profile=options.profile))
-            wrong |= any("wrong" in why for why in found[-1].failed.values())
-            print(*[text for _, text in tables(found[-1:])], *found[-1].told, sep="\n", end="\n\n", flush=True)
-        del os.environ[FOLDER]
+        try:
+            for name in options.only or TASKS:
+                found.append(race(name, options.rounds, report=options.report, profile=options.profile))
+                wrong |= any("wrong" in why for why in found[-1].failed.values())
+                print(*[text for _, text in tables(found[-1:])], *found[-1].told, sep="\n", end="\n\n", flush=True)
+        finally:
+            del os.environ[FOLDER]
     parts = [head, summary(found)]
     if options.solve:
         text, differs = solving.solved()

@@ -54,7 +54,7 @@ class Task:
     title: str
     bar = prepared = math.inf
     columns = False
-    patience = 10.0
+    patience = 8.0
 
     def wengert(self) -> Way:
         """As Wengert's documentation has it."""
