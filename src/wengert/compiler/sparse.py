@@ -47,7 +47,7 @@ class SparseDerivative:
         # For each shape a pattern, and for each program's number the places of its entries, and those it has outside.
         self._joined: dict[Any, tuple[coloring.Pattern, dict[int, Any]]]
         self._joined = {} if pattern is None else {pattern.shape: (pattern, {})}
-        self._wholes: dict[Any, Any] = {}  # for each shape a matrix of its pattern
+        self._matrices: dict[Any, Any] = {}  # for each shape a matrix of its pattern
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return the derivative as a `scipy.sparse.csr_array`.
@@ -75,13 +75,13 @@ class SparseDerivative:
             given, data = data, np.zeros(len(pattern.indices) + 1)
             data[places] = given
             data = data[:-1]
-        whole = self._wholes.get(pattern.shape)
-        if whole is None or len(whole.indices) < len(pattern.indices):  # the pattern of a shape only grows
+        template = self._matrices.get(pattern.shape)
+        if template is None or len(template.indices) < len(pattern.indices):  # the pattern of a shape only grows
             zeros = np.zeros(len(pattern.indices))
-            whole = self._sparse.csr_array((zeros, pattern.indices, pattern.indptr), pattern.shape)
-            self._wholes[pattern.shape] = whole
-        matrix = copy.copy(whole)  # a new one takes ten times as long: SciPy checks its indices
-        matrix.data, matrix.indices, matrix.indptr = data, whole.indices.copy(), whole.indptr.copy()
+            template = self._sparse.csr_array((zeros, pattern.indices, pattern.indptr), pattern.shape)
+            self._matrices[pattern.shape] = template
+        matrix = copy.copy(template)  # a new one takes ten times as long: SciPy checks its indices
+        matrix.data, matrix.indices, matrix.indptr = data, template.indices.copy(), template.indptr.copy()
         return matrix
 
     def _placed(self, number: int, own: coloring.Pattern) -> tuple[coloring.Pattern, Any, Any]:
@@ -144,7 +144,7 @@ class SparseDerivative:
         """Return the same, with its entries compiled with such options: what `compile` gives for it."""
         made = copy.copy(self)
         made._joined = {} if self._pinned is None else {self._pinned.shape: (self._pinned, {})}
-        made.compiled, made._wholes = compile(self.compiled.function, **options), {}
+        made.compiled, made._matrices = compile(self.compiled.function, **options), {}
         return made
 
     def source(self, language: str = "c") -> str:
