@@ -1,15 +1,20 @@
 """Derivatives that engineers and scientists compute, as the documentation writes them, beside CasADi, JAX and SciPy.
 
-    python -m benchmarks.derivatives [--only NAME ...] [--rounds 9] [--report] [--profile] [--page FILE.md]
+    python -m benchmarks.derivatives [--only NAME ...] [--rounds 9] [--report] [--profile]
+        [--solve] [--plot FILE.svg] [--page FILE.md]
 
 Each task is written as the documentation of each tool has it; `benchmarks/peers/derivatives.py` has the texts. CasADi
 runs by its virtual machine and by the C that it generates, compiled with gcc -O2 -march=native where that takes less
-than a minute; by its own call, which converts, and by buffers, which do not. JAX is jitted, and its calls end when the
-result is there. What is by hand is SciPy's own function, or NumPy. All results are compared before anything is timed;
-calls take turns in one process. The time until the first result is that of a fresh process without caches, imports left
-out; compilation is in it.
+than eight seconds (for optimal control, ninety); by its own call, which converts, and by buffers, which do not. JAX is
+jitted, and its calls end when the result is there; asdex finds patterns and colourings for it. What is by hand is
+SciPy's own function, or NumPy. All results are compared before anything is timed; calls take turns in one process. The
+time until the first result is that of a fresh process without caches, imports left out; compilation is in it.
 
-`--report` tells what runs of Wengert's; `--profile` where the time goes, until the first result and in later calls.
+`--solve` solves the control problem by IPOPT and SciPy with the derivatives of Wengert and of CasADi; `--plot` draws
+what a banded Hessian takes by its size; `--report` tells what runs of Wengert's; `--profile` where the time goes, until
+the first result and in later calls. All of it, into the documentation:
+
+    python -m benchmarks.derivatives --solve --plot docs/images/derivatives.svg --page docs/benchmarks.md
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import math
 import multiprocessing
 import os
 import pstats
+import re
 import shutil
 import signal
 import statistics
@@ -29,27 +35,30 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import timing
+from benchmarks import sizes, solving, timing
 from benchmarks.formulas import compiler
-from benchmarks.peers.derivatives import TASKS, Task
+from benchmarks.lines import lines
+from benchmarks.peers.derivatives import TASKS
+from benchmarks.peers.tasks import Task, jax_library
 from benchmarks.race import ONE_THREAD
-from benchmarks.report import duration, into_page, machine, ratio
-from benchmarks.timing import off, table
+from benchmarks.report import duration, folded, into_page, machine, ratio
+from benchmarks.timing import table
 
 __all__ = ["WAYS", "main"]
 
 CLOSE = 1e-10  # as near as all results are to the first one's, relative to the largest
-PATIENCE = 60.0  # seconds that gcc may take
+SLOW = 1.5  # of the best peer's time: slower tasks are named
 CALLS = 300  # before those that are timed, of a few seconds, or
 FEW = 40  # if they are slow
-SETTLED, LIMIT = 3.0, 90.0  # seconds of them; few of them, if they are slow
+SETTLED, LIMIT = 2.0, 60.0  # seconds of them; few of them, if they are slow
+FOLDER = "WENGERT_BENCHMARK_FOLDER"  # the variable that names the folder of compiled C, for all processes
 
 
 class AbsentError(Exception):
@@ -57,19 +66,33 @@ class AbsentError(Exception):
 
 
 class Way(NamedTuple):
-    """A call, and what makes an array of its result: for a batch, one row for each example."""
+    """A call, and what makes numbers of its result: a sparse matrix, or an array with a row for each example."""
 
     call: Callable[[], Any]
-    read: Callable[[Any], np.ndarray]
+    read: Callable[[Any], Any]
 
 
-def numbers(result: Any) -> np.ndarray:
-    """All numbers of a result, in order."""
-    if hasattr(result, "toarray"):
-        result = result.toarray()
+def numbers(result: Any) -> Any:
+    """All numbers of a result, in order; a sparse matrix as SciPy has it."""
+    if hasattr(result, "indices") and hasattr(result, "todense") and not hasattr(result, "tocsr"):  # JAX's
+        from scipy.sparse import coo_array
+
+        return coo_array((np.asarray(result.data), np.asarray(result.indices).T), result.shape).tocsr()
+    if hasattr(result, "tocsr"):
+        return result.tocsr()
     if isinstance(result, (tuple, list)):
         return np.concatenate([numbers(part) for part in result])
     return np.ravel(np.asarray(result, float))
+
+
+def apart(got: Any, want: Any) -> float:
+    """By how much two results differ, relative to the largest number; infinite if they do not fit each other."""
+    if hasattr(want, "tocsr") or hasattr(got, "tocsr"):
+        shape = want.shape if hasattr(want, "tocsr") else got.shape
+        got, want = [x if hasattr(x, "tocsr") or x.size != math.prod(shape) else x.reshape(shape) for x in (got, want)]
+    if got.shape != want.shape:
+        return math.inf
+    return float(abs(got - want).max() / max(abs(want).max(), 1e-300))
 
 
 def by_wengert(task: Task) -> Way:
@@ -84,12 +107,16 @@ def by_jax(task: Task) -> Way:
     return Way(functools.partial(function, *args), numbers)
 
 
+def by_asdex(task: Task) -> Way:
+    """The same, of a sparse matrix."""
+    jax_library()  # 64 bits, also of what asdex looks at
+    function, args = task.asdex()
+    return Way(functools.partial(function, *args), numbers)
+
+
 def by_hand(task: Task) -> Way:
     """SciPy's own function, or NumPy."""
-    try:
-        function, args = task.hand()
-    except NotImplementedError:
-        raise AbsentError("") from None
+    function, args = task.hand()
     return Way(functools.partial(function, *args), numbers)
 
 
@@ -101,7 +128,9 @@ def by_casadi(task: Task, *, compiled: bool = False, buffers: bool = False) -> W
     if compiled:
         function = by_gcc(task, function)
 
-    def read(result: Any) -> np.ndarray:
+    def read(result: Any) -> Any:
+        if isinstance(result, casadi.DM) and not result.is_dense():
+            return result.sparse().tocsr()
         parts = [part.full() for part in (result if isinstance(result, tuple) else (result,))]
         return np.concatenate([np.ravel(part.T if task.columns else part) for part in parts])
 
@@ -118,38 +147,44 @@ def by_casadi(task: Task, *, compiled: bool = False, buffers: bool = False) -> W
     def call(held: Any = (buffer, held)) -> None:  # CasADi holds their addresses alone
         trigger()
 
-    def found(_: Any) -> np.ndarray:
+    def found(_: Any) -> Any:
         made = [casadi.DM(function.sparsity_out(n), x) for n, x in enumerate(outs)]
         return read(made[0] if len(made) == 1 else tuple(made))
 
     return Way(call, found)
 
 
-def by_gcc(task: Task, function: Any, known: dict[str, Any] = {}) -> Any:  # noqa: B006  (what is made already)
-    """A function of CasADi's by the C that it generates."""
+def by_gcc(task: Task, function: Any) -> Any:
+    """A function of CasADi's by the C that it generates, or why there is none; as another process has it already."""
     import casadi
 
-    if task.title in known:
-        return known[task.title]
     cc = shutil.which("gcc")
     if cc is None:
         raise AbsentError("no gcc")
-    name = function.name()
+    name, folder = function.name(), Path(os.environ.get(FOLDER) or tempfile.mkdtemp())
+    target = folder / (re.sub(r"\W+", "-", task.title) + ".so")
+    if target.with_suffix(".failed").exists():
+        raise AbsentError(target.with_suffix(".failed").read_text())
+    if target.exists():
+        return casadi.external(name, str(target))
     generator = casadi.CodeGenerator(f"{name}.c")
     generator.add(function)
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
-        source.write_text(generator.dump())
-        options = ["-O2", "-march=native", "-shared", "-fPIC"]
-        process = subprocess.Popen([cc, *options, "-o", target, source, "-lm"], start_new_session=True)
-        try:
-            if process.wait(PATIENCE):
-                raise AbsentError("gcc fails")
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # the compiler that gcc started, too
-            process.wait()
-            raise AbsentError(f"gcc takes more than {PATIENCE:.0f} s") from None
-        return known.setdefault(task.title, casadi.external(name, str(target)))
+    source = target.with_suffix(".c")
+    source.write_text(generator.dump())
+    options = ["-O2", "-march=native", "-shared", "-fPIC"]
+    process = subprocess.Popen([cc, *options, "-o", target, source, "-lm"], start_new_session=True)
+    why = ""
+    try:
+        if process.wait(task.patience):
+            why = "gcc fails"
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # the compiler that gcc started, too
+        process.wait()
+        why = f"gcc takes more than {task.patience:.0f} s"
+    if why:
+        target.with_suffix(".failed").write_text(why)
+        raise AbsentError(why)
+    return casadi.external(name, str(target))
 
 
 WAYS: dict[str, tuple[str, Callable[[Task], Way]]] = {
@@ -158,24 +193,28 @@ WAYS: dict[str, tuple[str, Callable[[Task], Way]]] = {
     "CasADi's C": ("casadi", functools.partial(by_casadi, compiled=True)),
     "CasADi's C, buffers": ("casadi", functools.partial(by_casadi, compiled=True, buffers=True)),
     "JAX": ("jax", by_jax),
+    "JAX, asdex": ("asdex", by_asdex),
     "by hand": ("scipy.optimize", by_hand),
-    "Wengert": ("wengert", by_wengert),
+    "Wengert": ("wengert.compiler.sparse", by_wengert),
 }
 """The module that a way imports, and what makes it. The first that there is says what is right."""
-NATURAL = ("CasADi", "CasADi's C", "JAX")  # what a natural call is compared with
+NATURAL = ("CasADi", "CasADi's C", "JAX", "JAX, asdex")  # what a natural call is compared with
+AT_BEST = (*NATURAL, "CasADi, buffers", "CasADi's C, buffers")
 COLD = ("Wengert", *NATURAL)
+LINES = {"Wengert": "wengert", "CasADi": "casadi", "JAX": "jax", "JAX, asdex": "asdex", "by hand": "hand"}
 
 # -- until the first result, in a fresh process ------------------------------------------------------------------------
 
 
 def begin() -> None:
     """Have nothing that was made before."""
-    os.environ |= ONE_THREAD | {"WENGERT_CACHE": "", "JAX_ENABLE_COMPILATION_CACHE": "0"}
+    os.environ |= ONE_THREAD | {"WENGERT_CACHE": "", "JAX_ENABLE_COMPILATION_CACHE": "0", "JAX_PLATFORMS": "cpu"}
 
 
 def first(name: str, way: str) -> float:
     """The seconds until the first result of a task."""
     task, (module, make) = TASKS[name](), WAYS[way]
+    importlib.import_module("scipy.sparse")  # what Wengert's matrices are, imported when there is the first one
     importlib.import_module(module)
     began = time.perf_counter()
     make(task).call()
@@ -220,13 +259,14 @@ def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, floa
 
 
 class Found(NamedTuple):
-    """What a task came to: seconds a call and seconds until the first result by way, and why a way has none."""
+    """What a task came to: seconds a call, seconds until the first result and lines by way, and why a way has none."""
 
     title: str
     bar: float
     prepared: float
     seconds: dict[str, float]
     first: dict[str, float]
+    lines: dict[str, int]
     failed: dict[str, str]
     told: list[str]
     settled: tuple[int, float]  # calls and seconds until Wengert's are as fast as that
@@ -237,9 +277,10 @@ def race(name: str, rounds: int, *, report: bool = False, profile: bool = False)
     task = TASKS[name]()
     failed: dict[str, str] = {}
     ways: dict[str, Way] = {}
+    prepared: dict[str, float] = {}
     told: list[str] = []
     settled = 0, 0.0
-    want: np.ndarray | None = None
+    want: Any = None
     profiles = [cProfile.Profile(), cProfile.Profile()]
     for who, (module, make) in WAYS.items():
         if who.startswith("CasADi's C,") and "CasADi's C" in failed:
@@ -247,12 +288,16 @@ def race(name: str, rounds: int, *, report: bool = False, profile: bool = False)
             continue
         try:
             importlib.import_module(module)
+            if who in COLD:
+                prepared[who] = cold(name, who)
             if profile and who == "Wengert":
                 profiles[0].runcall(lambda task=task, make=make: make(task).call())
             way = make(task)
-            settled = settle(way.call)  # at last Wengert's
+            way.call()
+            if who == "Wengert":
+                settled = settle(way.call)
             got = way.read(way.call())
-        except AbsentError as reason:
+        except (AbsentError, NotImplementedError) as reason:  # not said if there is no text for the tool
             failed[who] = str(reason)
             continue
         except ImportError:
@@ -262,7 +307,7 @@ def race(name: str, rounds: int, *, report: bool = False, profile: bool = False)
             failed[who] = f"{type(error).__name__}: {error}".partition("\n")[0].replace("|", "/")[:80]
             continue
         want = got if want is None else want
-        wrong = off(got, want) if got.shape == want.shape else math.inf
+        wrong = apart(got, want)
         if not wrong < CLOSE:
             failed[who] = f"**wrong by {wrong:.1e}**"
             continue
@@ -276,8 +321,11 @@ def race(name: str, rounds: int, *, report: bool = False, profile: bool = False)
     if report and "Wengert" in ways:
         function: Any = ways["Wengert"].call.func  # type: ignore[attr-defined]
         told.append(getattr(function, "__self__", function).report())
-    prepared = {who: cold(name, who) for who in COLD if who in ways}
-    return Found(task.title, task.bar, task.prepared, seconds, prepared, failed, told, settled)
+    count = {who: lines(task, tool) for who, tool in LINES.items() if who in ways}
+    return Found(task.title, task.bar, task.prepared, seconds, prepared, count, failed, told, settled)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
 
 
 def against(mine: float, bar: float) -> str:
@@ -287,46 +335,66 @@ def against(mine: float, bar: float) -> str:
     return f"{duration(bar)} ✓" if mine <= bar else f"**{duration(bar)} ✗**"
 
 
-def beside(found: Found, times: dict[str, float], worst: bool = False) -> float:
-    """Wengert's time over that of the best peer, or the slowest; not a number if one is missing."""
-    peers = [times[who] for who in NATURAL if who in times]
-    if "Wengert" not in times or not peers:
-        return math.nan
-    return times["Wengert"] / (max if worst else min)(peers)
+def beside(times: Mapping[str, float], peers: Sequence[str]) -> float:
+    """Wengert's time over that of the fastest of some peers; not a number if one is missing."""
+    others = [times[who] for who in peers if who in times]
+    return times["Wengert"] / min(others) if "Wengert" in times and others else math.nan
 
 
-def tables(all_found: list[Found]) -> str:
-    """Calls beside their bars and the peers, then the times until the first result."""
-    calls, firsts = [], []
+def shown(share: float) -> str:
+    """A ratio as a cell."""
+    return "" if math.isnan(share) else ratio(share)
+
+
+def summary(all_found: Sequence[Found]) -> str:
+    """How Wengert does beside the best peer of each task, and where it is slower."""
+    said = []
+    for what, peers, of in (
+        ("A call", NATURAL, "seconds"),
+        ("Beside CasADi's buffers too, a call", AT_BEST, "seconds"),
+        ("The first result", NATURAL, "first"),
+    ):
+        shares = {found.title: beside(getattr(found, of), peers) for found in all_found}
+        shares = {title: share for title, share in shares.items() if not math.isnan(share)}
+        if not shares:
+            continue
+        usual = ratio(statistics.geometric_mean(shares.values())), ratio(statistics.median(shares.values()))
+        slow = [title for title in sorted(shares, key=shares.__getitem__, reverse=True) if shares[title] > SLOW]
+        listed = "; ".join(f"{title} ({ratio(shares[title])})" for title in slow)
+        said.append(
+            f"- {what} takes {usual[0]} of the time of the best peer's in the geometric mean of {len(shares)} tasks, "
+            f"{usual[1]} in the median. It is the fastest in {sum(share <= 1.0 for share in shares.values())}"
+            + (f", and above {SLOW}x in {len(slow)}: {listed}." if slow else ".")
+        )
+    return "\n".join(said)
+
+
+def tables(all_found: Sequence[Found]) -> list[tuple[str, str]]:
+    """Tables with their titles: calls beside their bars and the peers, the times until the first result, and lines."""
+    calls, firsts, counts = [], [], []
     for found in all_found:
         cells = {who: duration(found.seconds[who]) if who in found.seconds else found.failed[who] for who in WAYS}
         mine = cells.pop("Wengert")
-        share = beside(found, found.seconds)
-        shown = "" if math.isnan(share) else ratio(share)
-        calls.append(
-            [found.title, mine, against(found.seconds.get("Wengert", math.inf), found.bar), shown, *cells.values()]
-        )
-        share = beside(found, found.first, worst=True)
-        shown = "" if math.isnan(share) else ratio(share)
+        shares = [shown(beside(found.seconds, peers)) for peers in (NATURAL, AT_BEST)]
+        bar = against(found.seconds.get("Wengert", math.inf), found.bar)
+        calls.append([found.title, mine, bar, *shares, *cells.values()])
         bar = against(found.first.get("Wengert", math.inf), found.prepared)
         each = [duration(found.first[who]) if who in found.first else "" for who in COLD]
-        count, taken = found.settled
-        settled = f"{duration(taken)}, {count} calls" if "Wengert" in found.seconds else ""
-        firsts.append([found.title, each[0], bar, shown, settled, *each[1:]])
-    shares = [x for x in [beside(found, found.seconds) for found in all_found] if not math.isnan(x)]
-    said = ""
-    if shares:
-        usual, most = ratio(statistics.median(shares)), ratio(max(shares))
-        said = f"\n\nOf the best peer's natural call: {usual} in the median, {most} at most."
-    head = ["a call", "Wengert", "bar", "of the best peer's", *[who for who in WAYS if who != "Wengert"]]
-    return (
-        table(head, calls)
-        + said
-        + "\n\n"
-        + table(
-            ["until the first result", "Wengert", "bar", "of the slowest peer's", "settled after", *NATURAL], firsts
-        )
-    )
+        after, taken = found.settled
+        settled = f"{duration(taken)}, {after} calls" if "Wengert" in found.seconds else ""
+        firsts.append([found.title, each[0], bar, shown(beside(found.first, NATURAL)), settled, *each[1:]])
+        counts.append([found.title, *[str(found.lines.get(who, "")) for who in LINES]])
+    head = ["a call", "Wengert", "bar", "of the best peer's", "and of buffers'"]
+    return [
+        ("The time of a call", table([*head, *[who for who in WAYS if who != "Wengert"]], calls)),
+        (
+            "The time until the first result",
+            table(
+                ["until the first result", "Wengert", "bar", "of the fastest peer's", "settled after", *NATURAL], firsts
+            ),
+        ),
+        ("Lines of code", table(["lines of code", *LINES], counts)),
+    ]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -336,20 +404,37 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--report", action="store_true", help="tell what runs of Wengert's")
     parser.add_argument("--profile", action="store_true", help="tell where Wengert's time goes")
+    parser.add_argument("--solve", action="store_true", help="solve the control problem by IPOPT and SciPy")
+    parser.add_argument("--plot", type=Path, help="draw what a banded Hessian takes by its size, as SVG")
     parser.add_argument("--page", type=Path, help="a page between whose marks the tables go too")
     options = parser.parse_args(argv)
     begin()
-    head = f"Measured {machine('casadi', 'jax', 'scipy', 'numpy', 'llvmlite')}; {compiler()}."
+    load = f"; load {os.getloadavg()[0]:.1f} before it began" if hasattr(os, "getloadavg") else ""
+    head = f"Measured {machine('casadi', 'jax', 'asdex', 'scipy', 'numpy', 'llvmlite')}; {compiler()}{load}."
     print(head, "\n", flush=True)
-    found = []
-    for name in options.only or TASKS:
-        found.append(race(name, options.rounds, report=options.report, profile=options.profile))
-        print(tables(found[-1:]).replace("\n\n", "\n"), *found[-1].told, sep="\n", end="\n\n", flush=True)
-    text = f"{head}\n\n{tables(found)}\n"
+    found, wrong = [], False
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[FOLDER] = folder
+        try:
+            for name in options.only or TASKS:
+                found.append(race(name, options.rounds, report=options.report, profile=options.profile))
+                wrong |= any("wrong" in why for why in found[-1].failed.values())
+                print(*[text for _, text in tables(found[-1:])], *found[-1].told, sep="\n", end="\n\n", flush=True)
+        finally:
+            del os.environ[FOLDER]
+    parts = [head, summary(found)]
+    if options.solve:
+        text, differs = solving.solved()
+        wrong |= differs
+        parts.append("\n".join(folded("The control problem, solved", text.splitlines())))
+    if options.plot:
+        parts.append("\n".join(folded("A banded Hessian by its size", sizes.drawn(options.plot).splitlines())))
+    parts += ["\n".join(folded(title, text.splitlines())) for title, text in tables(found)]
+    text = "\n\n".join(parts) + "\n"
     print(text)
     if options.page:
         into_page(options.page, text, "derivatives")
-    return int(any("wrong" in why for each in found for why in each.failed.values()))
+    return int(wrong)
 
 
 if __name__ == "__main__":

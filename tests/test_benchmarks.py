@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from benchmarks import (
     gpt,
     growing,
     instructions,
+    lines,
     plain,
     preparation,
     problems,
@@ -25,10 +27,13 @@ from benchmarks import (
     report,
     roster,
     scalar,
+    sizes,
+    solving,
     timing,
 )
 from benchmarks import recurrences as recurring
 from benchmarks.peers import derivatives as engineering
+from benchmarks.peers import estimation, physics
 from tests.programs import trial
 from wengert import Graph, Value, dot
 
@@ -456,45 +461,92 @@ def test_a_named_program_that_differs_is_not_timed(monkeypatch):
 
 SMALL = {
     "fit": lambda: engineering.Fit(20),
-    "Jacobian of constraints": lambda: engineering.Control("Jacobian", stages=3),
-    "Hessian of a Lagrangian": lambda: engineering.Control("Hessian", stages=2),
-    **{what: lambda what=what: engineering.Rosenbrock(what, 5) for what in ("gradient", "hvp", "Hessian")},
-    **{f"constrained {what}": lambda what=what: engineering.LuksanVlcek(what, 6) for what in ("gradient", "hvp")},
+    **{f"{what} of control": lambda what=what: engineering.Control(what, 2) for what in ("Jacobian", "Hessian")},
+    **{
+        what: lambda what=what: engineering.Rosenbrock(what, 5)
+        for what in ("gradient", "hvp", "Hessian", "sparse Hessian")
+    },
+    **{
+        f"constrained {what}": lambda what=what: engineering.LuksanVlcek(what, 6)
+        for what in ("gradient", "hvp", "sparse Hessian")
+    },
     "option": lambda: engineering.Greeks(1),
     "options": lambda: engineering.Greeks(3),
     "posterior": lambda: engineering.Posterior(7, 3),
     "likelihood": lambda: engineering.Garch("value and gradient", 6),
     "its Hessian": lambda: engineering.Garch("Hessian", 6),
-    "arm": engineering.Arm,
+    "arm": lambda: engineering.Arm("Jacobian"),
+    "arms": lambda: engineering.Arm("Jacobian", 3),
     "Lorenz": lambda: engineering.Lorenz(10),
     "bundle": lambda: engineering.Bundle(3),
+    "inverse kinematics": lambda: engineering.Arm("inverse"),
+    "cameras": lambda: physics.Cameras(2, 3),
+    "orbit": lambda: physics.Orbit(3),
+    "neural ODE": lambda: physics.NeuralOde(3, 4),
+    "reactor": lambda: physics.Hires(1),
+    "reactors": lambda: physics.Hires(3),
+    "truss": lambda: physics.Truss(3),
+    "heat": lambda: physics.Heat(4),
+    "cluster": lambda: physics.Cluster(4),
+    "fluid": lambda: physics.Fluid(3),
+    "logistic": lambda: estimation.Logistic(9, 3),
+    "Kalman": lambda: estimation.Kalman(6),
+    "Markov": lambda: estimation.Markov(4, 2),
+    "Gaussian process": lambda: estimation.Process(4),
+    "gamma": lambda: estimation.Gamma(9),
+    "yields": lambda: estimation.Yields(3),
 }
+
+
+def results(task, way):
+    """The numbers of a task's result; None if a tool has no text for it."""
+    try:
+        made = derivatives.WAYS[way][1](task)
+    except NotImplementedError:
+        return None
+    return made.read(made.call())
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_derivatives_are_those_of_peers(name):
     pytest.importorskip("casadi", reason="a peer")
+    pytest.importorskip("scipy", reason="a peer")
     task = SMALL[name]()
     way = derivatives.by_wengert(task)
     first, *later = [way.read(way.call()) for _ in range(3)]
-    assert all(np.array_equal(each, later[0]) for each in later)
-    peers = [derivatives.by_casadi(task, buffers=buffers) for buffers in (False, True)]
-    if isinstance(task, (engineering.Rosenbrock, engineering.Greeks, engineering.Posterior)):
-        peers.append(derivatives.by_hand(task))
-    for peer in peers:
-        want = peer.read(peer.call())
-        assert want.shape == first.shape
-        assert max(timing.off(first, want), timing.off(later[0], want)) < 1e-13
+    assert derivatives.apart(later[1], later[0]) == 0.0
+    found = [results(task, peer) for peer in ("CasADi", "CasADi, buffers", "by hand")]
+    wanted = [want for want in found if want is not None]
+    assert len(wanted) >= 1
+    for want in wanted:
+        assert max(derivatives.apart(first, want), derivatives.apart(later[0], want)) < 1e-12
+
+
+SPARSE = [name for name, make in SMALL.items() if "asdex" in vars(type(make())) and "sparse" in make().title]
 
 
 @pytest.mark.slow
 @pytest.mark.jax
-@pytest.mark.parametrize("name", SMALL)
-def test_derivatives_are_those_of_jax(name):
-    pytest.importorskip("jax", reason="a peer")
+@pytest.mark.sampled(8)  # JAX compiles each for a second
+@pytest.mark.parametrize(("way", "name"), [*[("JAX", name) for name in SMALL], *[("JAX, asdex", n) for n in SPARSE]])
+def test_derivatives_are_those_of_jax(way, name):
+    pytest.importorskip("jax" if way == "JAX" else "asdex", reason="a peer")
     task = SMALL[name]()
-    ours, theirs = [way.read(way.call()) for way in (derivatives.by_wengert(task), derivatives.by_jax(task))]
-    assert timing.off(ours, theirs) < 1e-12
+    assert derivatives.apart(results(task, "Wengert"), results(task, way)) < 1e-12
+
+
+def test_all_tasks_are_tried_small():
+    assert {type(make()) for make in derivatives.TASKS.values()} == {type(make()) for make in SMALL.values()}
+
+
+def test_results_that_differ_are_seen():
+    from scipy.sparse import csr_array
+
+    dense = np.array([[1.0, 0.0], [0.0, 2.0]])
+    assert derivatives.apart(csr_array(dense), dense.ravel()) == 0.0
+    assert derivatives.apart(dense.ravel(), csr_array(dense + 0.5)) == 0.2
+    assert derivatives.apart(csr_array(dense), np.zeros(3)) == math.inf
+    assert derivatives.apart(np.zeros(3), np.zeros(4)) == math.inf
 
 
 def test_the_tables_of_derivatives(capsys, monkeypatch, tmp_path):
@@ -505,6 +557,7 @@ def test_the_tables_of_derivatives(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(derivatives, "cold", derivatives.first)
     monkeypatch.setattr(derivatives, "begin", lambda: None)
     monkeypatch.setattr(derivatives, "NATURAL", ("by hand",))
+    monkeypatch.setattr(derivatives, "AT_BEST", ("by hand",))
     ways = {way: derivatives.WAYS[way] for way in ("by hand", "Wengert")}
     monkeypatch.setattr(derivatives, "WAYS", ways | {"nobody": ("no_such_module", None)})
     page = tmp_path / "page.md"
@@ -514,13 +567,53 @@ def test_the_tables_of_derivatives(capsys, monkeypatch, tmp_path):
     text = capsys.readouterr().out
     assert "value, one example" in text
     assert "100 calls:" in text
-    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| Rosenbrock, 5")]
+    written = page.read_text()
+    assert "of the time of the best peer's in the geometric mean of 1 tasks" in written
+    rows = [line.split(" | ") for line in written.splitlines() if line.startswith("| Rosenbrock, 5")]
     assert rows[0][-1] == "not installed |"
     assert "10 µs " in rows[0][2]
     assert "" not in rows[0]
-    monkeypatch.setattr(derivatives.Task, "hand", lambda task: (lambda q: [[2.0] * 7] * 12, (None,)))
+    assert rows[2][1] == "3"
+
+    def hand(task):
+        return (lambda q: [[2.0] * 7] * 12), (None,)
+
+    monkeypatch.setattr(engineering.Arm, "hand", hand)
     assert derivatives.main(["--only", "arm", "--rounds", "1"]) == 1
     assert "**wrong by " in capsys.readouterr().out
+
+
+def test_lines_are_counted():
+    task = engineering.Rosenbrock("hvp", 5)
+    assert lines.lines(task, "wengert") == 3  # the call, and the function with its `def`
+    assert lines.lines(engineering.Rosenbrock("gradient", 5), "wengert") == 3
+    assert lines.lines(task, "hand") == 1
+    with_helpers = lines.lines(engineering.Fit(20), "wengert")
+    assert with_helpers == 1 + 9 + 3 + 6  # the residuals, a step, and the method of Runge and Kutta
+
+
+def test_the_control_problem_is_solved_alike():
+    pytest.importorskip("casadi", reason="a peer")
+    pytest.importorskip("scipy", reason="a solver")
+    text, differs = solving.solved(2)
+    assert not differs
+    rows = [line for line in text.splitlines() if "trust-constr" in line]
+    assert [row.split(" | ")[1] for row in rows] == ["CasADi", "Wengert"]
+
+
+@pytest.mark.plot
+def test_costs_by_size_are_drawn(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("scipy", reason="Wengert's sparse matrices are SciPy's")
+    monkeypatch.setattr(sizes, "ProcessPoolExecutor", lambda *_: ThreadPoolExecutor(1))
+    monkeypatch.setattr(sizes, "SECONDS", 0.0)
+    monkeypatch.setattr(sizes, "STYLE", {"Wengert": sizes.STYLE["Wengert"]})
+    picture = tmp_path / "sizes.svg"
+    text = sizes.drawn(picture, 100)
+    task = engineering.LuksanVlcek("gradient", 100)
+    counted = len(Graph(task.lagrangian([Value(x) for x in task.x], list(task.multipliers)))) - 100
+    assert f"| Wengert | 100 | {counted:,} |" in text
+    assert "prefers-color-scheme: dark" in picture.read_text()
 
 
 def test_until_calls_are_settled(monkeypatch):
@@ -542,7 +635,7 @@ def test_a_c_compiler_that_takes_too_long_is_a_cell(monkeypatch, tmp_path):
     compiler.write_text("#!/bin/sh\nsleep 60\n")
     compiler.chmod(0o755)
     monkeypatch.setattr(derivatives.shutil, "which", lambda name: str(compiler))
-    monkeypatch.setattr(derivatives, "PATIENCE", 0.01)
+    monkeypatch.setattr(engineering.Rosenbrock, "patience", 0.01)
     with pytest.raises(derivatives.AbsentError, match="gcc takes more than 0 s"):
         derivatives.by_casadi(engineering.Rosenbrock("gradient", 3), compiled=True)
     monkeypatch.setattr(derivatives.shutil, "which", lambda name: None)

@@ -9,86 +9,20 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import wengert
+from benchmarks.peers import estimation, physics
+from benchmarks.peers.tasks import Task, Way, draw, jax_library, jitted, runge_kutta
 from wengert import compile, grad, hessian, hvp, jacobian, value_and_grad
 
-__all__ = ["TASKS", "Task"]
-
-Way = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments
-
-
-@cache
-def jax_library() -> Any:
-    """JAX's functions of numbers, with 64 bits."""
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    names = ("exp", "log", "sqrt", "sin", "cos")
-    return types.SimpleNamespace(**{n: getattr(jax.numpy, n) for n in names}, erf=jax.scipy.special.erf)
-
-
-def jitted(function: Callable[..., Any], *args: Any) -> Way:
-    """A function of JAX's, and its arguments as its arrays; a call ends when the result is there."""
-    import jax
-
-    jax_library()
-    made = jax.jit(function)
-    return lambda *given: jax.block_until_ready(made(*given)), tuple(map(jax.numpy.asarray, args))
-
-
-def draw(seed: int) -> np.random.Generator:
-    """Numbers at random, the same each time."""
-    return np.random.default_rng(seed)
-
-
-class Task:
-    """A derivative to compute.
-
-    Attributes:
-        title: what a table calls it.
-        bar: the seconds that a call of Wengert's may take; none is set where it is infinite.
-        prepared: the seconds that its first result may take.
-        columns: whether CasADi's result has a column for each example.
-    """
-
-    title: str
-    bar = prepared = math.inf
-    columns = False
-
-    def wengert(self) -> Way:
-        """As Wengert's documentation has it."""
-        raise NotImplementedError
-
-    def casadi(self) -> Way:
-        """As CasADi's has it: a `casadi.Function`."""
-        raise NotImplementedError
-
-    def jax(self) -> Way:
-        """As JAX's has it."""
-        raise NotImplementedError
-
-    def hand(self) -> Way:
-        """By SciPy's own function, or by hand with NumPy, where there is such a thing."""
-        raise NotImplementedError
-
+__all__ = ["TASKS"]
 
 # -- a fit of a differential equation ----------------------------------------------------------------------------------
-
-
-def runge_kutta(slope: Callable[[Sequence[Any]], Sequence[Any]], state: Sequence[Any], h: float) -> list[Any]:
-    """A step of the classical method of Runge and Kutta."""
-    a = slope(state)
-    b = slope([p + 0.5 * h * q for p, q in zip(state, a, strict=True)])
-    c = slope([p + 0.5 * h * q for p, q in zip(state, b, strict=True)])
-    d = slope([p + h * q for p, q in zip(state, c, strict=True)])
-    return [p + h / 6 * (q + 2 * r + 2 * s + t) for p, q, r, s, t in zip(state, a, b, c, d, strict=True)]
 
 
 class Fit(Task):
@@ -166,15 +100,23 @@ def cart_pole(m: Any, state: Any, force: Any) -> list[Any]:
 class Control(Task):
     """A cart balances its pole, by multiple shooting; the variables of a stage are its state and its force."""
 
-    def __init__(self, what: str, sparse: bool = False, stages: int = 50) -> None:
-        self.what, self.sparse, self.stages = what, sparse, stages
+    patience = 90.0
+
+    def __init__(self, what: str, stages: int = 50) -> None:
+        self.what, self.stages = what, stages
         count = 5 * stages + 4
         shape = f"{count - stages} x {count}" if what == "Jacobian" else f"{count} x {count}"
-        self.title = f"optimal control, {stages} stages: {what} {shape}, {'sparse' if sparse else 'dense'}"
-        if sparse:
-            self.bar, self.prepared = (10e-6, 0.5) if what == "Jacobian" else (25e-6, 0.7)
+        self.title = f"optimal control, {stages} stages: {what} {shape}, sparse"
+        self.bar, self.prepared = (10e-6, 0.5) if what == "Jacobian" else (25e-6, 0.7)
         self.z = draw(2).uniform(-1.0, 1.0, count)
         self.multipliers = draw(3).uniform(-1.0, 1.0, count - stages)
+
+    def cost(self, z: Any) -> Any:
+        """Places and forces squared."""
+        total: Any = 0.0
+        for k in range(0, 5 * self.stages, 5):
+            total = total + 0.5 * (z[k] * z[k] + 0.1 * z[k + 4] * z[k + 4])
+        return total
 
     def constraints(self, m: Any, z: Any) -> list[Any]:
         """Each state is what the last one comes to, and the first is given."""
@@ -185,19 +127,30 @@ class Control(Task):
         return out
 
     def lagrangian(self, m: Any, z: Any, multipliers: Any) -> Any:
-        """Places and forces squared, and the constraints times their multipliers."""
-        total: Any = 0.0
-        for k in range(0, 5 * self.stages, 5):
-            total = total + 0.5 * (z[k] * z[k] + 0.1 * z[k + 4] * z[k + 4])
+        """The cost, and the constraints times their multipliers."""
+        total = self.cost(z)
         for n, c in enumerate(self.constraints(m, z)):
             total = total + multipliers[n] * c
         return total
 
+    def whole(self, z: Any) -> Any:
+        """The constraints with JAX's arrays."""
+        import jax
+
+        m, one, stages = jax_library(), jax.numpy.array, z[:-4].reshape(-1, 5)
+        moved = jax.vmap(lambda row: one(cart_pole(m, row[:4], row[4])))(stages)
+        later = jax.numpy.concatenate([stages[1:, :4], z[None, -4:]])
+        return jax.numpy.concatenate([z[:4] - one([0.0, 0.3, 0.0, 0.0]), (later - moved).ravel()])
+
+    def whole_lagrangian(self, z: Any, multipliers: Any) -> Any:
+        """The Lagrangian with JAX's arrays."""
+        stages = z[:-4].reshape(-1, 5)
+        return 0.5 * ((stages[:, 0] ** 2).sum() + 0.1 * (stages[:, 4] ** 2).sum()) + multipliers @ self.whole(z)
+
     def wengert(self) -> Way:
-        kind: dict[str, Any] = {"sparse": True} if self.sparse else {}
         if self.what == "Jacobian":
-            return compile(jacobian(lambda z: self.constraints(wengert, z), **kind)), (self.z,)
-        return compile(hessian(lambda z, m: self.lagrangian(wengert, z, m), **kind)), (self.z, self.multipliers)
+            return jacobian(lambda z: self.constraints(wengert, z), sparse=True), (self.z,)
+        return hessian(lambda z, m: self.lagrangian(wengert, z, m), sparse=True), (self.z, self.multipliers)
 
     def casadi(self) -> Way:
         import casadi
@@ -213,21 +166,16 @@ class Control(Task):
     def jax(self) -> Way:
         import jax
 
-        m, one = jax_library(), jax.numpy.array
+        if self.what == "Jacobian":
+            return jitted(jax.jacrev(self.whole), self.z)
+        return jitted(jax.hessian(self.whole_lagrangian), self.z, self.multipliers)
 
-        def constraints(z: Any) -> Any:
-            stages = z[:-4].reshape(-1, 5)
-            moved = jax.vmap(lambda row: one(cart_pole(m, row[:4], row[4])))(stages)
-            later = jax.numpy.concatenate([stages[1:, :4], z[None, -4:]])
-            return jax.numpy.concatenate([z[:4] - one([0.0, 0.3, 0.0, 0.0]), (later - moved).ravel()])
-
-        def lagrangian(z: Any, multipliers: Any) -> Any:
-            stages = z[:-4].reshape(-1, 5)
-            return 0.5 * ((stages[:, 0] ** 2).sum() + 0.1 * (stages[:, 4] ** 2).sum()) + multipliers @ constraints(z)
+    def asdex(self) -> Way:
+        import asdex
 
         if self.what == "Jacobian":
-            return jitted(jax.jacrev(constraints), self.z)
-        return jitted(jax.hessian(lagrangian), self.z, self.multipliers)
+            return jitted(asdex.jacobian(self.whole, self.z), self.z)
+        return jitted(asdex.hessian(self.whole_lagrangian, self.z, self.multipliers), self.z, self.multipliers)
 
 
 # -- unconstrained problems of many variables --------------------------------------------------------------------------
@@ -259,8 +207,9 @@ class Rosenbrock(Task):
             return compile(grad(self.value)), (self.x,)
         if self.what == "hvp":
             return compile(hvp(self.value)), (self.x, self.v)
-        kind: dict[str, Any] = {"sparse": True} if "sparse" in self.what else {}
-        return compile(hessian(self.value, **kind)), (self.x,)
+        if self.what == "sparse Hessian":
+            return hessian(self.value, sparse=True), (self.x,)
+        return compile(hessian(self.value)), (self.x,)
 
     def casadi(self) -> Way:
         import casadi
@@ -283,6 +232,14 @@ class Rosenbrock(Task):
         if self.what == "hvp":
             return jitted(lambda x, v: jax.jvp(slope, (x,), (v,))[1], self.x, self.v)
         return jitted(jax.jacfwd(slope), self.x)
+
+    def asdex(self) -> Way:
+        import asdex
+        import jax
+
+        if self.what != "sparse Hessian":
+            raise NotImplementedError
+        return jitted(asdex.hessian(lambda x: self.whole(jax.numpy, x), self.x), self.x)
 
     def hand(self) -> Way:
         from scipy.optimize import rosen_der, rosen_hess, rosen_hess_prod
@@ -321,14 +278,19 @@ class LuksanVlcek(Task):
     def wengert(self) -> Way:
         if self.what == "gradient":
             return compile(grad(self.lagrangian)), (self.x, self.multipliers)
-        return compile(hvp(self.lagrangian)), (self.x, self.v, self.multipliers)
+        if self.what == "hvp":
+            return compile(hvp(self.lagrangian)), (self.x, self.v, self.multipliers)
+        return hessian(self.lagrangian, sparse=True), (self.x, self.multipliers)
 
     def casadi(self) -> Way:
         import casadi
 
         x, v = casadi.SX.sym("x", self.count), casadi.SX.sym("v", self.count)
         multipliers = casadi.SX.sym("m", self.count - 2)
-        slope = casadi.gradient(self.whole(casadi, casadi.sum1, x, multipliers), x)
+        value = self.whole(casadi, casadi.sum1, x, multipliers)
+        if self.what == "sparse Hessian":
+            return casadi.Function("f", [x, multipliers], [casadi.hessian(value, x)[0]]), (self.x, self.multipliers)
+        slope = casadi.gradient(value, x)
         if self.what == "gradient":
             return casadi.Function("f", [x, multipliers], [slope]), (self.x, self.multipliers)
         product = casadi.jtimes(slope, x, v, True)
@@ -340,11 +302,27 @@ class LuksanVlcek(Task):
         slope = jax.grad(lambda x, w: self.whole(jax_library(), jax.numpy.sum, x, w))
         if self.what == "gradient":
             return jitted(slope, self.x, self.multipliers)
+        if self.what == "sparse Hessian" and self.count > 1000:
+            raise NotImplementedError  # a dense matrix would take gigabytes
+        if self.what == "sparse Hessian":
+            return jitted(jax.jacfwd(slope), self.x, self.multipliers)
 
         def product(x: Any, multipliers: Any, v: Any) -> Any:
             return jax.jvp(lambda x: slope(x, multipliers), (x,), (v,))[1]
 
         return jitted(product, self.x, self.multipliers, self.v)
+
+    def asdex(self) -> Way:
+        import asdex
+        import jax
+
+        if self.what != "sparse Hessian":
+            raise NotImplementedError
+
+        def value(x: Any, w: Any) -> Any:
+            return self.whole(jax_library(), jax.numpy.sum, x, w)
+
+        return jitted(asdex.hessian(value, self.x, self.multipliers), self.x, self.multipliers)
 
 
 # -- finance and statistics --------------------------------------------------------------------------------------------
@@ -523,12 +501,18 @@ class Garch(Task):
 
 
 class Arm(Task):
-    """The place and the orientation of the hand of an arm of seven joints: Denavit and Hartenberg 1955."""
+    """The place and the orientation of the hand of an arm of seven joints: Denavit and Hartenberg 1955; or, for
+    Newton's method, the Hessian of how far it is from a place, squared.
+    """
 
-    title, bar = "arm of seven joints: Jacobian 12 x 7", 2e-6
-
-    def __init__(self) -> None:
-        self.angles = draw(12).uniform(-1.0, 1.0, 7)
+    def __init__(self, what: str, count: int = 1) -> None:
+        of = {"Jacobian": "Jacobian 12 x 7", "inverse": "Hessian 7 x 7 of the distance"}[what]
+        self.title = f"arm of seven joints: {of}" + (f", {count:,} postures" if count > 1 else "")
+        self.what, self.count, self.columns = what, count, count > 1
+        self.bar = 2e-6 if (what, count) == ("Jacobian", 1) else math.inf
+        self.angles = draw(12).uniform(-1.0, 1.0, (count, 7))
+        if count == 1:
+            self.angles = self.angles[0]
 
     @staticmethod
     def pose(m: Any, angles: Any) -> list[Any]:
@@ -545,19 +529,36 @@ class Arm(Task):
             y, z = (z, [-b for b in y]) if n % 2 else ([-b for b in z], y)  # a twist by a right angle
         return [*x, *y, *z, *at]
 
+    def distance(self, m: Any, angles: Any) -> Any:
+        """From a place, squared."""
+        x, y, z = self.pose(m, angles)[-3:]
+        return (x - 0.3) ** 2 + (y - 0.2) ** 2 + (z - 0.5) ** 2
+
     def wengert(self) -> Way:
-        return compile(jacobian(lambda q: self.pose(wengert, q))), (self.angles,)
+        if self.what == "inverse":
+            return compile(hessian(lambda q: self.distance(wengert, q))), (self.angles,)
+        one = compile(jacobian(lambda q: self.pose(wengert, q)))
+        return one if self.count == 1 else one.map, (self.angles,)
 
     def casadi(self) -> Way:
         import casadi
 
         q = casadi.SX.sym("q", 7)
-        return casadi.Function("f", [q], [casadi.jacobian(casadi.vertcat(*self.pose(casadi, q)), q)]), (self.angles,)
+        if self.what == "inverse":
+            return casadi.Function("f", [q], [casadi.hessian(self.distance(casadi, q), q)[0]]), (self.angles,)
+        out = casadi.jacobian(casadi.vertcat(*self.pose(casadi, q)), q)
+        if self.count == 1:
+            return casadi.Function("f", [q], [out]), (self.angles,)
+        return casadi.Function("f", [q], [casadi.vec(casadi.densify(out.T))]).map(self.count), (self.angles.T,)
 
     def jax(self) -> Way:
         import jax
 
-        return jitted(jax.jacfwd(lambda q: jax.numpy.stack(self.pose(jax_library(), q))), self.angles)
+        m = jax_library()
+        if self.what == "inverse":
+            return jitted(jax.hessian(lambda q: self.distance(m, q)), self.angles)
+        one = jax.jacfwd(lambda q: jax.numpy.stack(self.pose(m, q)))
+        return jitted(one if self.count == 1 else jax.vmap(one), self.angles)
 
 
 class Lorenz(Task):
@@ -666,9 +667,7 @@ class Bundle(Task):
 TASKS: dict[str, Callable[[], Task]] = {
     "fit": Fit,
     "control, Jacobian": lambda: Control("Jacobian"),
-    "control, sparse Jacobian": lambda: Control("Jacobian", sparse=True),
     "control, Hessian": lambda: Control("Hessian"),
-    "control, sparse Hessian": lambda: Control("Hessian", sparse=True),
     "Rosenbrock, gradient": lambda: Rosenbrock("gradient"),
     "Rosenbrock, hvp": lambda: Rosenbrock("hvp"),
     "Rosenbrock, Hessian": lambda: Rosenbrock("Hessian", 100),
@@ -676,15 +675,17 @@ TASKS: dict[str, Callable[[], Task]] = {
     "Greeks, one": lambda: Greeks(1),
     "Greeks": lambda: Greeks(100_000),
     "posterior": Posterior,
-    "arm": Arm,
+    "arm": lambda: Arm("Jacobian"),
+    "arm, batch": lambda: Arm("Jacobian", 10_000),
     "Lorenz": Lorenz,
     "GARCH, gradient": lambda: Garch("value and gradient"),
     "GARCH, Hessian": lambda: Garch("Hessian"),
     "bundle": Bundle,
-    **{
-        f"Luksan-Vlcek, {what}, {n}": lambda what=what, n=n: LuksanVlcek(what, n)
-        for what in ("gradient", "hvp")
-        for n in (100, 1000, 10_000)
-    },
+    "Luksan-Vlcek, gradient": lambda: LuksanVlcek("gradient", 1000),
+    "Luksan-Vlcek, hvp": lambda: LuksanVlcek("hvp", 1000),
+    **{f"Luksan-Vlcek, {n}": lambda n=n: LuksanVlcek("sparse Hessian", n) for n in (100, 1000, 10_000)},
+    "inverse kinematics": lambda: Arm("inverse"),
+    **physics.TASKS,
+    **estimation.TASKS,
 }
 """What is raced."""

@@ -251,6 +251,47 @@ def test_a_given_pattern_is_a_matrix_of_the_same_shape(pattern: Any, message: st
         jacobian(by_sign, sparsity=pattern)(INSIDE)
 
 
+def test_arguments_of_several_sizes() -> None:
+    def f(x: Any) -> Any:
+        return sum(x[i] ** 2 * x[i + 1] for i in range(len(x) - 1))
+
+    curvature = hessian(f, sparse=True)
+    for n in (3, 5, 2, 5, 3):
+        got = curvature(np.arange(1.0, n + 1.0))
+        assert (got.shape, got.nnz) == ((n, n), 3 * n - 3)
+        assert np.array_equal(got.toarray(), hessian(f)(np.arange(1.0, n + 1.0)))
+        got.data[0] = 0.0
+        got.eliminate_zeros()  # is of this matrix alone
+
+
+def test_the_pattern_is_that_of_the_program_before_it_is_compiled() -> None:
+    """Solvers want the same places in each call, whatever the numbers are."""
+    draw = random.Random(1)
+    chosen = [(draw.choice([wengert.sin, tanh, exp]), draw.randrange(8), draw.randrange(8)) for _ in range(18)]
+
+    def f(x: Any) -> Any:
+        total = x[0] * x[0]
+        for of, i, j in chosen:
+            total = total + of(0.1 * total * x[i]) * x[j] ** 2
+        return total
+
+    curvature = hessian(f, sparse=True)
+    counts = [curvature(np.zeros(8)).nnz]
+    assert "the function itself runs until" in curvature.report()
+    for point in (np.full(8, 0.3), *[np.zeros(8)] * 200):
+        counts.append(curvature(point).nnz)
+    assert set(counts) == {64}
+    assert "machine code runs" in curvature.report()
+
+
+def test_compile_of_a_sparse_derivative_is_one() -> None:
+    compiled = wengert.compile(hessian(lambda x: x[0] ** 2 * x[1], sparse=True), checks="first")
+    for _ in range(3):
+        assert compiled([3.0, 2.0]).toarray().tolist() == [[4.0, 6.0], [6.0, 0.0]]
+    assert "uncompiled" not in compiled.report()
+    assert compiled.compiled.checks == "first"
+
+
 def test_structures_of_arguments() -> None:
     def f(a: Any, b: Any, scale: float) -> Any:
         return {"p": [scale * a["x"] * b[0], b[1] ** 2], "q": a["y"]}

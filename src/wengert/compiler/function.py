@@ -84,6 +84,8 @@ def compile(
     if function is None:
         return functools.partial(compile, static=static, backend=backend, checks=checks, dtype=dtype)
     _refuse_deferred(function)
+    if hasattr(type(function), "_compiled_with"):  # a sparse derivative, whose entries are what is compiled
+        return function._compiled_with(static=static, backend=backend, checks=checks, dtype=dtype)  # type: ignore[attr-defined]
     pinned = BACKENDS.get(backend)
     if pinned is None and dtype != "float64":
         raise errors.ArgumentError(f'dtype is {dtype!r}; only backend="xla" computes in another type than "float64"')

@@ -73,7 +73,7 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
 
 def _waits(candidate: Candidate, others: int, examples: int) -> str:
     nodes = f"{counted(candidate.nodes, 'operation')} per example"
-    if not policy.lifts(candidate.nodes, examples):
+    if not candidate.is_lifted and not policy.lifts(candidate.nodes, examples):
         return f"the function itself runs until {policy.EXAMPLES} examples have run ({examples:,} so far): {nodes}"
     if not candidate.is_lifted:
         return "the next call compiles it"

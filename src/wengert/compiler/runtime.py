@@ -464,6 +464,7 @@ class Runtime:
             entry.until = policy.EXAMPLES - self.expected
             return None
         candidate.lift()
+        nodes = candidate.nodes  # a derivative has more than its function
         if by_rule and backend.name == "native":
             steps = candidate.forward
             if policy.compiles(steps, nodes, examples, others):

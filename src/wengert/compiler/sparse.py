@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import warnings
@@ -46,6 +47,7 @@ class SparseDerivative:
         # For each shape a pattern, and for each program's number the places of its entries, and those it has outside.
         self._joined: dict[Any, tuple[coloring.Pattern, dict[int, Any]]]
         self._joined = {} if pattern is None else {pattern.shape: (pattern, {})}
+        self._matrices: dict[Any, Any] = {}  # for each shape a matrix of its pattern
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return the derivative as a `scipy.sparse.csr_array`.
@@ -62,7 +64,9 @@ class SparseDerivative:
             own = self.compiled._runtime.derived.patterns[number]
         else:  # all entries, of the function itself
             shape, data = (int(data[0]), int(data[1])), data[2:]
-            codes = np.flatnonzero(data)
+            made = self.compiled._runtime.derived
+            programs = [] if made is None else [x.codes for x in made.patterns.values() if x.shape == shape]
+            codes = np.unique(np.concatenate([np.flatnonzero(data), *programs]))  # also of a program that still waits
             own, data = coloring.Pattern.of_codes(codes, shape), data[codes]
         pattern, places, outside = self._placed(number, own)
         if data[outside].any():
@@ -71,7 +75,14 @@ class SparseDerivative:
             given, data = data, np.zeros(len(pattern.indices) + 1)
             data[places] = given
             data = data[:-1]
-        return self._sparse.csr_array((data, pattern.indices.copy(), pattern.indptr.copy()), pattern.shape)
+        template = self._matrices.get(pattern.shape)
+        if template is None or len(template.indices) < len(pattern.indices):  # the pattern of a shape only grows
+            zeros = np.zeros(len(pattern.indices))
+            template = self._sparse.csr_array((zeros, pattern.indices, pattern.indptr), pattern.shape)
+            self._matrices[pattern.shape] = template
+        matrix = copy.copy(template)  # a new one takes ten times as long: SciPy checks its indices
+        matrix.data, matrix.indices, matrix.indptr = data, template.indices.copy(), template.indptr.copy()
+        return matrix
 
     def _placed(self, number: int, own: coloring.Pattern) -> tuple[coloring.Pattern, Any, Any]:
         """Return the pattern of the result, the place in it of each entry of a program, and which entries have none."""
@@ -128,6 +139,13 @@ class SparseDerivative:
             raise ArgumentError(f"sparsity is {sparsity!r}; expected a sparse matrix of SciPy, or zeros and ones")
         rows, columns = np.nonzero(matrix) if matrix is not sparsity else ((x := matrix.tocoo()).row, x.col)
         return coloring.Pattern.of(rows.astype(np.int64), columns.astype(np.int64), matrix.shape)
+
+    def _compiled_with(self, **options: Any) -> SparseDerivative:
+        """Return the same, with its entries compiled with such options: what `compile` gives for it."""
+        made = copy.copy(self)
+        made._joined = {} if self._pinned is None else {self._pinned.shape: (self._pinned, {})}
+        made.compiled, made._matrices = compile(self.compiled.function, **options), {}
+        return made
 
     def source(self, language: str = "c") -> str:
         """Return the program of the last call as source code: in C a function that fills in the nonzeros in the order
