@@ -59,7 +59,7 @@ class Nested:
         self.levels = levels
         self.inputs = inputs
         self.outputs = outputs
-        self.results = [x if isinstance(x, Value) else Value(float(x)) for x in outputs.leaves]
+        self.results: list[Value] = [x if isinstance(x, Value) else Value(float(x)) for x in outputs.leaves]
 
     def result(self) -> Any:
         """Return the derivative, with a `Pending` in place of each number."""
