@@ -45,6 +45,15 @@ def seen(code):
     return ", ".join(["A plot", *re.findall(r'label(?:=|\()"([^"]+)"', code)])
 
 
+STATIC = Path(__file__).parent / "_static"
+RUNTIME = re.search(r'data-runtime="(.*?)"', (STATIC / "playground" / "playground.html").read_text(encoding="utf-8"))[1]
+LIVE = f"""```{{raw}} html
+{(STATIC / "lessons" / "lesson.html").read_text(encoding="utf-8").replace("$runtime", RUNTIME)}
+<link rel="stylesheet" href="../_static/lessons/lesson.css">
+<script type="module" src="../_static/lessons/lesson.js"></script>
+```"""
+"""What makes a lesson's page one that runs."""
+
 SVG = "from matplotlib_inline.backend_inline import set_matplotlib_formats\n\nset_matplotlib_formats('svg')"
 
 
@@ -72,7 +81,7 @@ def page(lesson):
         )
         cells.append(made)
         if len(cells) == 2:  # after the title
-            link = f"{{download}}`Download this lesson <notebooks/{lesson.name}.ipynb>` as a notebook."
+            link = f"{{download}}`Download this lesson <notebooks/{lesson.name}.ipynb>` as a notebook.\n\n{LIVE}"
             cells.append({"cell_type": "markdown", "id": "download", "metadata": {}, "source": link})
         if cell.text.startswith("slope(f, 3.0)"):
             cells.append(

@@ -126,17 +126,15 @@ steps(surprise)
 # step keeps nine tenths of the one before it, as a ball that rolls.
 
 # %% tags=["unchecked"]
-import matplotlib.pyplot as plt
-
 from wengert import Value, data
 from wengert.nn import MLP
 
-X, y = data.spiral(30, noise=0.05, seed=1)
+X, y = data.spiral(20, noise=0.05, seed=1)
 model = MLP(2, [16, 3], "tanh", rng=random.Random(1))
 parameters = model.parameters()
 velocity = [0.0] * len(parameters)
 losses = []
-for _ in range(150):
+for _ in range(100):
     surprises = [cross_entropy(model([4 * x1, 4 * x2]), k) for (x1, x2), k in zip(X, y)]
     loss = sum(surprises, Value(0.0)) / len(X)
     for p in parameters:
@@ -156,6 +154,8 @@ def chosen(x):
 sum(chosen(x) == k for x, k in zip(X, y)), "of", len(X)
 
 # %% tags=["unchecked"]
+import matplotlib.pyplot as plt
+
 plt.figure(figsize=(6, 3))
 plt.plot(losses)
 plt.xlabel("round")
@@ -165,6 +165,8 @@ plt.show()
 # ## The same with `fit`
 
 # %% tags=["unchecked"]
+import matplotlib.pyplot as plt
+
 from wengert import fit
 from wengert.losses import cross_entropy as loss_of_one
 from wengert.optim import Adam
@@ -174,7 +176,8 @@ X, y = data.spiral(100, seed=1)
 model = MLP(2, [16, 16, 3], "tanh", rng=random.Random(1))
 adam = Adam(model, lr=0.03)
 history = fit(model, loss_of_one, X, y, adam, epochs=60, batch_size=30, seed=1, progress=False)
-plot_decision_boundary(model, X, y)
+figure, axes = plt.subplots(figsize=(6, 4))
+plot_decision_boundary(model, X, y, axes)
 history.accuracy[-1]
 
 # %% [markdown]

@@ -117,6 +117,7 @@ for _ in range(150):
     now.backward()
     optimizer.step()
     curve.append(now.data)
+learnt = [[p.data for p in wengert.softmax(row)] for row in logits]
 print(f"at first {curve[0]:.4f}, learnt {curve[-1]:.4f}, counted {best:.4f}")
 
 # %% tags=["unchecked"]
@@ -128,7 +129,6 @@ left.axhline(best, color="gray", linestyle="--")
 left.set(xlabel="round", ylabel="mean surprise")
 middle.imshow([[n / max(1, sum(row)) for n in row] for row in N], cmap="Blues")
 middle.set(title="counted", xticks=range(27), yticks=range(27))
-learnt = [[p.data for p in wengert.softmax(row)] for row in logits]
 right.imshow(learnt, cmap="Blues")
 right.set(title="learnt", xticks=range(27), yticks=range(27))
 for axes in (middle, right):
