@@ -24,6 +24,7 @@ from wengert import nn
 from wengert.ops import TABLE
 from wengert_course import lessons
 
+os.environ["WENGERT_COURSE_FOLDER"] = "docs"  # where no engine of a reader's is: the pages go on with ours
 del os.environ["WENGERT_INTERPRETED"]  # the lessons run as they do for learners, compiled where it is
 
 # Of a class with a `__new__`, autodoc shows the arguments of that; Python itself knows better.
@@ -124,7 +125,6 @@ exclude_patterns = ["_build", "_ext", "course/notebooks", "jupyter_execute"]
 nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells
 nb_execution_timeout = 120
 nb_merge_streams = True  # what a cell prints is one text
-nb_code_prompt_show = "Show the code, as you have it already"
 nb_code_prompt_hide = "Hide it"
 nb_execution_raise_on_error = True
 myst_enable_extensions = ["attrs_block", "attrs_inline", "dollarmath", "deflist"]

@@ -1,7 +1,7 @@
 """The Python of a lesson's page: it runs a cell as a notebook does, and tells the page what comes of it.
 
 In the browser a worker calls `Cells`. What it tells, as JSON, has a `kind`: "text" that is printed (or an error's), the
-"value" of the last line, an "svg", a "page" that plays, or a "verdict".
+"value" of the last line, an "svg", a "page" that plays, a "verdict", or "mine", the text of the reader's engine.
 """
 
 import ast
@@ -13,10 +13,12 @@ import sys
 import traceback
 import warnings
 from io import StringIO
+from pathlib import Path
 from types import ModuleType
 
 import wengert_course
 
+MINE = "mine.py"
 MOST = 50_000  # characters that a cell may print: more could not be read, and would be slow to show
 
 os.environ.setdefault("MPLBACKEND", "svg")
@@ -58,10 +60,11 @@ class Cells:
 
     def __init__(self, tell):
         self.told = tell
-        self.files = {}  # of each cell that has run, its number
+        self.files = {MINE}  # whose lines an error shows
         self.room = 0
         self.main = ModuleType("__main__")
         self.main.display = self.show
+        self.main.In = [""]  # what has run, as notebooks have it: the check takes from there what it keeps
         sys.modules["__main__"] = self.main
         sys.stdout, sys.stderr = Printed(self, False), Printed(self, True)
         builtins.input = no_input
@@ -77,15 +80,26 @@ class Cells:
             self.tell("text", text=text[: self.room] + more, error=is_error)
         self.room -= len(text)
 
-    def run(self, number, source, columns):
-        """Run a cell, which has this number; texts that are wrapped have room for so many columns.
+    def run(self, number, source, columns, mine):
+        """Run a cell.
+
+        Args:
+            number: of the cell.
+            source: its text.
+            columns: for which texts that are wrapped have room.
+            mine: what the page keeps as `mine.py`, the reader's own engine; when the check has written it, it is told.
 
         Returns:
             The name of the module that it lacks, if that is why it failed; "failed", if it failed; else "".
         """
         self.room, self.columns = MOST, columns
+        if mine:
+            Path(MINE).write_text(mine, encoding="utf-8")
+        else:
+            Path(MINE).unlink(missing_ok=True)
         name = f"cell {number}"
-        self.files[name] = number
+        self.files.add(name)
+        self.main.In.append(source)
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = (len(source), None, lines, name)  # tracebacks and `inspect` read it there
         try:
@@ -103,6 +117,9 @@ class Cells:
         finally:
             self.flush()
             self.show_figures()
+            written = Path(MINE).read_text(encoding="utf-8") if Path(MINE).exists() else ""
+            if written != mine:
+                self.tell("mine", text=written)
         return ""
 
     def flush(self):

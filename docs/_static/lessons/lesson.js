@@ -2,7 +2,7 @@
 // notebook that the page offers; without this program the page reads as it was written.
 import { Engine, place } from "../playground/engine.js";
 import { Editor } from "./editor.js";
-import { keep, kept } from "./kept.js";
+import { keep, keepMine, kept, mine } from "./kept.js";
 
 const SMALLEST = 0.6; // of its size: a drawing that would be smaller in its column scrolls
 const byId = (name) => document.getElementById(`ls-${name}`);
@@ -189,9 +189,9 @@ let engine = null, ready = false, running = null, waiting = [], timer = 0;
 function begin() {
   if (engine) return;
   ready = false;
-  const mine = (engine = new Engine(new URL("worker.js", import.meta.url), runtime, (what) => engine === mine && heard(what), missing));
+  const begun = (engine = new Engine(new URL("worker.js", import.meta.url), runtime, (what) => engine === begun && heard(what), missing));
   if (!waiting.length) say("Python is being loaded.");
-  mine.ready.then(() => engine === mine && ((ready = true), say(""), running?.tell("runs")), (error) => engine === mine && missing(error));
+  begun.ready.then(() => engine === begun && ((ready = true), say(""), running?.tell("runs")), (error) => engine === begun && missing(error));
 }
 
 function missing(error) {
@@ -207,6 +207,9 @@ function heard(what) {
     timer = setTimeout(() => stop(`stopped after ${bar.dataset.limit} seconds`), 1000 * bar.dataset.limit);
     running.out.replaceChildren();
     running.tell("runs");
+  } else if (what.kind === "mine") {
+    if (!keepMine(what.text)) say(UNKEPT);
+    offer();
   } else if (what.kind === "loading") running.tell(what.text);
   else running.show(what);
 }
@@ -224,12 +227,12 @@ async function next() {
   byId("stop").disabled = false;
   save();
   running.begin();
-  const mine = engine, { number, text, columns } = running;
+  const asked = engine, { number, text, columns } = running;
   try {
-    const how = await mine.ask("run", number, text, columns);
-    if (mine === engine) finish(how);
+    const how = await asked.ask("run", number, text, columns, mine());
+    if (asked === engine) finish(how);
   } catch (error) {
-    if (mine === engine && ready) stop(`Python has ended, at a graph that is too deep for a browser or for want of memory (${error.message})`);
+    if (asked === engine && ready) stop(`Python has ended, at a graph that is too deep for a browser or for want of memory (${error.message})`);
   }
 }
 
@@ -255,12 +258,13 @@ function stop(why = "stopped") {
 
 // -- what is kept ---------------------------------------------------------------------------------------------------
 
+const UNKEPT = "This browser keeps nothing for this page: save your work as files.";
 let notebook, lesson, cells = [], state, timed = 0;
 
 function save() {
   clearTimeout(timed);
   state.cells = Object.fromEntries(cells.filter((cell) => cell.text !== cell.given).map((cell) => [cell.id, cell.text]));
-  if (!keep(lesson, state)) say("This browser keeps nothing for this page: save your work as a notebook.");
+  if (!keep(lesson, state)) say(UNKEPT);
 }
 
 function later() {
@@ -286,9 +290,20 @@ function download(name, text, type) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// The cells of a notebook that was saved here, or anywhere else: Jupyter keeps what they are called.
+function offer() {
+  for (const name of ["mine", "forget"]) byId(name).disabled = !mine();
+}
+
+// The cells of a notebook that was saved here, or anywhere else: Jupyter keeps what they are called. Or `mine.py`.
 async function bring(file) {
   let found;
+  if (file.name.endsWith(".py")) {
+    const text = await file.text();
+    if (!/^Lessons: [\d ]*$/m.test(text)) return say(`${file.name} is no engine that the check of a lesson has kept: it says at its top which lessons it has.`);
+    keepMine(text);
+    offer();
+    return say(`Your engine was brought back from ${file.name}.`);
+  }
   try {
     found = JSON.parse(await file.text()).cells.filter((cell) => cell.cell_type === "code");
   } catch {
@@ -316,6 +331,12 @@ for (const cell of cells) if (cell.id in state.cells) cell.text = state.cells[ce
 byId("all").onclick = () => run(...cells);
 byId("stop").onclick = () => stop();
 byId("save").onclick = () => download(link.href.split("/").at(-1), `${JSON.stringify(written(), null, 1)}\n`, "application/x-ipynb+json");
+byId("mine").onclick = () => download("mine.py", mine(), "text/x-python");
+byId("forget").onclick = () => {
+  if (!confirm("The engine that the checks have kept is forgotten, and the lessons' cells are not: run them and their checks again, from lesson 1 on.")) return;
+  keepMine("");
+  offer();
+};
 byId("bring").onclick = () => byId("file").click();
 byId("file").onchange = async ({ target }) => {
   if (target.files.length) await bring(target.files[0]);
@@ -331,4 +352,5 @@ addEventListener("message", ({ data, source }) => {
   for (const frame of article.querySelectorAll(".lc-out iframe"))
     if (source === frame.contentWindow && data?.wengert > 0) frame.style.height = `${data.wengert + 2}px`;
 });
+offer();
 bar.hidden = false;

@@ -23,11 +23,11 @@ async function fetched(load, what) {
 
 const methods = {
   // How it ended: "" where all went well.
-  async run(cell, source, columns) {
+  async run(cell, source, columns, mine) {
     running = cell;
     await rest;
     await fetched(python.loadPackagesFromImports, source);
-    const once = () => (postMessage({ cell, kind: "begins" }), cells.run(cell, source, columns));
+    const once = () => (postMessage({ cell, kind: "begins" }), cells.run(cell, source, columns, mine));
     const lacks = once(), isHere = (name) => name in python.loadedPackages;
     if (lacks in python.lockfile.packages && !isHere(lacks)) {
       await fetched(python.loadPackage, lacks); // which something wants that the cell calls

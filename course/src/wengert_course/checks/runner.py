@@ -22,6 +22,7 @@ from queue import Empty, Queue
 from typing import IO, Any
 
 from wengert.errors import ArgumentError
+from wengert_course import kept
 from wengert_course.checks import probe, steps
 from wengert_course.checks.kit import NAMES
 from wengert_course.checks.steps import MODULES, About, Seen
@@ -213,7 +214,8 @@ class _Process:
             self._fork(path, int(options[1]), find)
             return
         command, pipe = [sys.executable, probe.__file__, path, *options], subprocess.PIPE
-        self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        known = {**os.environ, kept.FOLDER: os.path.dirname(path)}
+        self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=known)
         assert self.popen.stdin is not None
         assert self.popen.stdout is not None
         assert self.popen.stderr is not None

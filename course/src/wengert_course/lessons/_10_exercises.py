@@ -6,42 +6,36 @@
 #
 # ## log, sigmoid, @
 #
-# A method can be added to a class that is there already: `Value.log = log`. The class is yours, from lesson 7.
+# Two more methods join your class, from lesson 7.
 
-# %% tags=["hide-input"]
+# %%
 import math
 import random
 
-
-### GIVEN 7: Value
-
-
-# %%
 from wengert import course, draw, steps
 
 
-def log(self):
-    out = Value(math.log(self.data), (self,), "log")
+@course.go_on(7)
+class Value:
+    def log(self):
+        out = Value(math.log(self.data), (self,), "log")
 
-    def _backward():
-        self.grad += 1 / self.data * out.grad
+        def _backward():
+            self.grad += 1 / self.data * out.grad
 
-    out._backward = _backward
-    return out
+        out._backward = _backward
+        return out
 
+    def sigmoid(self):
+        s = 0.5 * (1 + math.tanh(0.5 * self.data))  # 1 / (1 + e^-x), without its overflow
+        out = Value(s, (self,), "sigmoid")
 
-def sigmoid(self):
-    s = 0.5 * (1 + math.tanh(0.5 * self.data))  # 1 / (1 + e^-x), without its overflow
-    out = Value(s, (self,), "sigmoid")
+        def _backward():
+            self.grad += s * (1 - s) * out.grad
 
-    def _backward():
-        self.grad += s * (1 - s) * out.grad
+        out._backward = _backward
+        return out
 
-    out._backward = _backward
-    return out
-
-
-Value.log, Value.sigmoid = log, sigmoid
 
 # %% tags=["unchecked"]
 course.check(Value, step=7)
@@ -121,9 +115,9 @@ steps(surprise)
 #
 # ## A spiral, by hand
 #
-# Three arms, wound around each other, and the loop of lesson 9. From here on `Value` is Wengert's, which runs the same code
-# some twenty times faster; delete the import and all of it runs on yours. One thing is added to the update, *momentum*: a
-# step keeps nine tenths of the one before it, as a ball that rolls.
+# Three arms, wound around each other, and the loop of lesson 9. From here on `Value` is Wengert's, which does the same some
+# twenty times faster, and so is the network. One thing is added to the update, *momentum*: a step keeps nine tenths of the
+# one before it, as a ball that rolls.
 
 # %% tags=["unchecked"]
 from wengert import Value, data

@@ -4,15 +4,12 @@
 # Your engine is right. **How far does it carry?** A network of today has not forty-one parameters. Three things stand in the
 # way: how deep a graph may be, how many digits are right, and how long it takes. We take them one after the other.
 
-# %% tags=["hide-input"]
-import math
+# %%
 import random
 
 from wengert import course, draw, steps
 
-
-### GIVEN 7: Value as Own
-
+Own = course.mine(7).Value
 
 # %% [markdown]
 # ## Ten million nodes
