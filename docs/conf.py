@@ -24,6 +24,7 @@ from wengert import nn
 from wengert.ops import TABLE
 from wengert_course import lessons
 
+os.environ["WENGERT_COURSE_FOLDER"] = "docs"  # where no engine of a reader's is: the pages go on with ours
 del os.environ["WENGERT_INTERPRETED"]  # the lessons run as they do for learners, compiled where it is
 
 # Of a class with a `__new__`, autodoc shows the arguments of that; Python itself knows better.
@@ -44,6 +45,15 @@ def seen(code):
         return f"The graph of {drawn[1]}, each box with its number and its gradient"
     return ", ".join(["A plot", *re.findall(r'label(?:=|\()"([^"]+)"', code)])
 
+
+STATIC = Path(__file__).parent / "_static"
+RUNTIME = re.search(r'data-runtime="(.*?)"', (STATIC / "playground" / "playground.html").read_text(encoding="utf-8"))[1]
+LIVE = f"""```{{raw}} html
+{(STATIC / "lessons" / "lesson.html").read_text(encoding="utf-8").replace("$runtime", RUNTIME)}
+<link rel="stylesheet" href="../_static/lessons/lesson.css">
+<script type="module" src="../_static/lessons/lesson.js"></script>
+```"""
+"""What makes a lesson's page one that runs."""
 
 SVG = "from matplotlib_inline.backend_inline import set_matplotlib_formats\n\nset_matplotlib_formats('svg')"
 
@@ -72,7 +82,7 @@ def page(lesson):
         )
         cells.append(made)
         if len(cells) == 2:  # after the title
-            link = f"{{download}}`Download this lesson <notebooks/{lesson.name}.ipynb>` as a notebook."
+            link = f"{{download}}`Download this lesson <notebooks/{lesson.name}.ipynb>` as a notebook.\n\n{LIVE}"
             cells.append({"cell_type": "markdown", "id": "download", "metadata": {}, "source": link})
         if cell.text.startswith("slope(f, 3.0)"):
             cells.append(
@@ -115,7 +125,6 @@ exclude_patterns = ["_build", "_ext", "course/notebooks", "jupyter_execute"]
 nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells
 nb_execution_timeout = 120
 nb_merge_streams = True  # what a cell prints is one text
-nb_code_prompt_show = "Show the code, as you have it already"
 nb_code_prompt_hide = "Hide it"
 nb_execution_raise_on_error = True
 myst_enable_extensions = ["attrs_block", "attrs_inline", "dollarmath", "deflist"]

@@ -45,7 +45,7 @@ SHOWN: dict[tuple[int, str], Callable[[Any], bool]] = {
     (9, "losses = train(n, xs, ys, 60, 0.05)"): lambda out: out[0][-1] < 0.1 and out[1] == approx([1, -1, -1, 1], 1),
     (9, "corners, either = "): lambda out: out == (2.0, [0.0] * 4, 0.0),
     (10, "[round(z.grad, 6) for z in zs]"): lambda out: [p - g for g, p in zip(*out, strict=True)] == approx([1, 0, 0]),
-    (10, 'sum(chosen(x) == k for x, k in zip(X, y)), "of"'): lambda out: out == (90, "of", 90),
+    (10, 'sum(chosen(x) == k for x, k in zip(X, y)), "of"'): lambda out: out == (60, "of", 60),
     (10, "history.accuracy[-1]"): lambda out: out >= 0.97,
     (10, "len(worst), max("): lambda out: out[0] == 54 and out[1][1] < 1e-8,
     (11, "broken.data, small.data"): lambda out: out[0] == out[1] and out[2] == [0.0, 0.0],
@@ -67,7 +67,7 @@ PRINTED: dict[tuple[int, str], str] = {
     (11, "theirs.tanh().backward()"): r"at 20.0: own 0\.0+e\+00   wengert 1\.699341702116636e-17",
     (11, "@wengert.compile"): r"z1 = x @ W1\.T",
     (11, "by_scalars"): r"^(-?\d\.\d{12}) \1   (-?\d\.\d{12}) \2\n",
-    (12, "optimizer = Adam("): r"at first 3\.2958, learnt 2\.27\d\d, counted 2\.2739",
+    (12, "- 40 * p.grad"): r"at first 3\.2958, learnt 2\.2[789]\d\d, counted 2\.2739",
 }
 """What a cell prints, as a pattern."""
 

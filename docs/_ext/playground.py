@@ -1,9 +1,10 @@
-"""A part of the Sphinx build: what the playground's Python reads, put beside its page once the pages are made.
+"""A part of the Sphinx build: what Python reads in the playground and the lessons, put there once the pages are made.
 
-`program.zip` holds the pure wheel, which runs wherever Python does, and the playground's own module.
-`library.zip` holds what these two ask of Python's standard library. In both each module is compiled, by the very Python
-that will run it: npm brings it, and it runs here in Node. Where there is no npm or no Node, or the registry is not
-reached, there is no `library.zip`, the program is as it was written, and the playground starts half as fast.
+`program.zip` holds the pure wheel, which runs wherever Python does, and the playground's own module; `course.zip` that
+of the course, and the module of its pages. `library.zip` holds what these ask of Python's standard library. In all of
+them each module is compiled, by the very Python that will run it: npm brings it, and it runs here in Node. Where there
+is no npm or no Node, or the registry is not reached, there is no `library.zip`, the programs are as they were written,
+and both start half as fast.
 """
 
 import os
@@ -19,25 +20,25 @@ from pathlib import Path
 from sphinx.util import logging
 
 ROOT = Path(__file__).parents[2]
-HERE = ROOT / "docs" / "_static" / "playground"
+STATIC = ROOT / "docs" / "_static"
+PAGE = STATIC / "playground" / "playground.html"
 NEEDED = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "src")
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
 
-def wheel(folder):
-    """Build the wheel without extensions in this folder.
+def wheel(source, folder):
+    """Build the wheel without extensions of the sources in one folder, in another one.
 
     It is built from a copy, so that nothing of an earlier build gets in, and no build is left in the checkout.
     """
-    copy = Path(folder, "copy")
+    copy = Path(folder, f"copy of {source.name}")
     copy.mkdir()
-    for name in NEEDED:
-        source = ROOT / name
+    for path in map(source.joinpath, NEEDED):
         ignore = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "*.c", "*.egg-info", "_compiled.*.txt")
-        if source.is_dir():
-            shutil.copytree(source, copy / name, ignore=ignore)
-        else:
-            shutil.copy(source, copy / name)
+        if path.is_dir():
+            shutil.copytree(path, copy / path.name, ignore=ignore)
+        elif path.exists():  # the course has no setup.py
+            shutil.copy(path, copy)
     command, known = [sys.executable, "-c", BUILD, folder], {**os.environ, "WENGERT_PURE": "1"}
     done = subprocess.run(command, cwd=copy, env=known, capture_output=True, text=True)
     if done.returncode:
@@ -45,20 +46,20 @@ def wheel(folder):
     return Path(folder, done.stdout.split()[-1])
 
 
-def pack(built, target):
-    """Write what the playground imports of the wheel, and its own module, as one archive."""
+def pack(built, wanted, page, target):
+    """Write what a page imports of a wheel, the names that begin so, and its own module, as one archive."""
     with zipfile.ZipFile(built) as wheel, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as program:
         for name in wheel.namelist():
-            if name.startswith("wengert/") and not name.endswith((".pxd", ".pyi")):
+            if name.startswith(wanted) and not name.endswith((".pxd", ".pyi")):
                 program.writestr(name, wheel.read(name))
-        program.write(HERE / "playground.py", "playground.py")
+        program.write(page, page.name)
 
 
 def runtime(folder):
     """Python for browsers, in the version that the page names, from npm, in this folder; else why it is not there."""
     if not shutil.which("npm") or not shutil.which("node"):
         return "it needs npm and Node"
-    version = re.search(r"/pyodide@([\d.]+)/", (HERE / "playground.html").read_text(encoding="utf-8"))[1]
+    version = re.search(r"/pyodide@([\d.]+)/", PAGE.read_text(encoding="utf-8"))[1]
     command = ["npm", "pack", "--silent", f"pyodide@{version}"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, shell=os.name == "nt")
     if done.returncode:
@@ -69,20 +70,24 @@ def runtime(folder):
 
 
 def add(app, error):
-    """Make both archives, or the one that can be made."""
+    """Make the three archives, or the two that can be made."""
     if error is not None or app.builder.format != "html":
         return
-    target = Path(app.outdir, "_static", "playground")
-    target.mkdir(parents=True, exist_ok=True)
-    program, library = target / "program.zip", target / "library.zip"
+    static = Path(app.outdir, "_static")
+    program, library, course = (
+        static / name for name in ("playground/program.zip", "playground/library.zip", "lessons/course.zip")
+    )
     library.unlink(missing_ok=True)
+    for archive in (program, course):
+        archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        pack(wheel(folder), program)
+        pack(wheel(ROOT, folder), "wengert/", STATIC / "playground" / "playground.py", program)
+        pack(wheel(ROOT / "course", folder), "wengert_course", STATIC / "lessons" / "cells.py", course)
         found = Path(app.config.playground_runtime) if app.config.playground_runtime else runtime(folder)
         if isinstance(found, str):
             logging.getLogger(__name__).info("The playground will start half as fast: to compile it, %s", found)
             return
-        command = ["node", Path(__file__).with_name("compiled.mjs"), found, program, library]
+        command = ["node", Path(__file__).with_name("compiled.mjs"), found, library, program, course]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"the playground could not be compiled:\n{done.stderr[-2000:]}")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,14 +43,23 @@ class Quiet(SimpleHTTPRequestHandler):
         ".wasm": "application/wasm",
     }
 
+    def __init__(self, *given: Any, runtime: Path | None, **more: Any) -> None:
+        self.runtime: Path | None = runtime
+        super().__init__(*given, **more)
+
+    def translate_path(self, path: str) -> str:
+        if self.runtime and path.startswith("/runtime/"):
+            return str(self.runtime / path.removeprefix("/runtime/").partition("?")[0])
+        return super().translate_path(path)
+
     def log_message(self, *_: object) -> None:
         pass
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a folder on the loopback, for as long as it is served."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+def served(folder: Path, runtime: Path | None = None) -> Iterator[str]:
+    """The address of a folder on the loopback, for as long as it is served; its `runtime/` may be another folder."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder), runtime=runtime))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -60,7 +60,7 @@ def test_nothing_is_in_the_way_of_a_reader(read: Callable[..., Any], axe: str, p
 @pytest.mark.parametrize("page", ["index.html", "gallery.html", "pictures.html", "course/06_used_twice.html"])
 def test_each_block_of_code_can_be_copied(read: Callable[..., Any], page: str) -> None:
     browser = read(page)
-    blocks = "[...document.querySelectorAll('article .highlight:not(.cell_output *)')]"
+    blocks = "[...document.querySelectorAll('article .highlight:not(.cell_output *, .lc-editor)')]"
     without = f"return {blocks}.filter((block) => !block.querySelector('button.copybtn')).map((b) => b.textContent)"
     assert browser.execute_script(f"return {blocks}.length") > 0
     assert browser.execute_script(without) == []

@@ -2,9 +2,7 @@
 
 A lesson is a text in the percent format, which editors and Jupytext know: `# %%` begins a cell of code, and
 `# %% [markdown]` one of text. What stands between `### BEGIN SOLUTION` and `### END SOLUTION`, the marks that nbgrader
-has for it, is left out of a learner's notebook. What an earlier lesson has built already is not written again: a line
-`### GIVEN 7: Value` stands for that class as lesson 7 has it, solved; indented, for what is in the class; and
-`### GIVEN 4: Value.tanh` for one method. The files' names begin with an underscore: they are no modules.
+has for it, is left out of a learner's notebook. The files' names begin with an underscore: they are no modules.
 
 >>> [lesson.title for lesson in lessons()[:2]]
 ['What a slope is', 'A number that remembers']
@@ -12,7 +10,6 @@ has for it, is left out of a learner's notebook. What an earlier lesson has buil
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
@@ -24,7 +21,6 @@ __all__ = ["Lesson", "LessonCell", "lessons", "write"]
 FOLDER = Path(__file__).parent / "lessons"
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 CELL = re.compile(r"^# %%(?: \[(\w+)\])?(.*)\n", re.MULTILINE)
-GIVEN = re.compile(r"^( *)### GIVEN (\d+): (.*?)(?: as (\w+))?$", re.MULTILINE)
 SOLUTION = re.compile(rf"^[ \t]*{BEGIN}\n(.*?)^[ \t]*{END}(?:\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -79,28 +75,11 @@ def lessons() -> list[Lesson]:
     """Every lesson, in their order."""
     found: list[Lesson] = []
     for path in sorted(FOLDER.glob("*.py")):
-        text = GIVEN.sub(lambda line: _given(found, *line.groups()), path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
         title = re.search(r"^# # (\d+)\. (.*)$", text, re.MULTILINE)
         assert title is not None, f"{path.name}: expected a title, as '# # 4. The chain rule'"
         found.append(Lesson(int(title[1]), path.stem.removeprefix("_"), title[2], text))
     return found
-
-
-def _given(earlier: list[Lesson], indent: str, number: str, names: str, renamed: str | None) -> str:
-    """The code that a line GIVEN stands for, of one of the lessons that come earlier."""
-    cells = [cell.shown(solved=True) for cell in earlier[int(number)].cells() if cell.kind == "code"]
-    code = re.sub(r"^ *# YOUR CODE HERE.*\n", "", "\n".join(cells), flags=re.MULTILINE)
-    code = re.sub(r"\n{3,}(?= )", "\n\n", code)  # left by a gap
-    lines, given = code.split("\n"), []
-    for name in names.split():
-        inside = ast.parse(code).body
-        for part in name.split("."):
-            found = next(node for node in inside if getattr(node, "name", None) == part)
-            inside = getattr(found, "body", [])
-        first = inside[0] if indent and "." not in name else found
-        given.append("\n".join(lines[first.lineno - 1 : found.end_lineno]))
-    text = ("\n\n" if indent else "\n\n\n").join(given)
-    return re.sub(r"\bValue\b", renamed, text) if renamed else text
 
 
 def write(folder: Path, solved: bool = False) -> tuple[list[Path], list[Path]]:

@@ -1,6 +1,7 @@
 // The playground: its setting, which stands in the address, its controls, and what passes between them, the worker in
 // which Python trains, and the pictures.
 import { Field, Network, Plane, drawLoss, number, palette } from "./drawings.js";
+import { Engine, place } from "./engine.js";
 
 const byId = (id) => document.getElementById(`pg-${id}`);
 const root = document.getElementById("pg");
@@ -81,27 +82,9 @@ function change(wish) {
 
 // -- the worker -----------------------------------------------------------------------------------------------------
 
-const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-const waiting = new Map();
-let asked = 0;
-
-function post(message) {
-  return new Promise((resolve, reject) => {
-    waiting.set(++asked, { resolve, reject });
-    worker.postMessage({ id: asked, ...message });
-  });
-}
-
-const ask = (call, ...args) => post({ call, args });
-
-worker.onmessage = ({ data }) => {
-  if (data.losses) return arrived(data);
-  const { resolve, reject } = waiting.get(data.id);
-  waiting.delete(data.id);
-  if ("error" in data) reject(new Error(data.error));
-  else resolve(data.result);
-};
-worker.onerror = (event) => missing(new Error(event.message || "the worker could not be started"));
+const runtime = place(root.dataset.runtime);
+const engine = new Engine(new URL("worker.js", import.meta.url), runtime, (frame) => arrived(frame), (error) => missing(error));
+const { ask } = engine;
 
 function failed(error, advice = "") {
   playing = false;
@@ -111,13 +94,6 @@ function failed(error, advice = "") {
 }
 
 const missing = (error) => failed(error, `It needs a browser from 2024 or later, and downloads Python from ${runtime.host}.`);
-
-// Where Python comes from. An address may only name a place on this site: no link decides whose program runs here.
-function place() {
-  const wish = new URLSearchParams(location.search).get("runtime"), own = new URL(wish ?? ".", location.href);
-  return wish && own.origin === location.origin ? own : new URL(root.dataset.runtime);
-}
-const runtime = place();
 
 // -- training -------------------------------------------------------------------------------------------------------
 
@@ -416,7 +392,7 @@ window.onhashchange = () => {
 
 setting = read(location.hash);
 show();
-post({ runtime: runtime.href })
+engine.ready
   .then(() => {
     byId("status").textContent = "Ready: press Play to train.";
     return begin(false);

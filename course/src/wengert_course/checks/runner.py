@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -15,12 +16,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from queue import Empty, Queue
 from typing import IO, Any
 
 from wengert.errors import ArgumentError
+from wengert_course import kept
 from wengert_course.checks import probe, steps
 from wengert_course.checks.kit import NAMES
 from wengert_course.checks.steps import MODULES, About, Seen
@@ -49,9 +51,11 @@ class Supervisor:
     printed: list[str] = field(default_factory=list)
     stopped: str = ""  # why the file could not be tried
     given_up: bool = False
+    lates: int = 0  # trials in this process that took too long
 
     def __post_init__(self) -> None:
-        self.here: bool = self.find is not None and not hasattr(os, "fork")  # in this process: there can be no copy
+        can_copy = hasattr(os, "fork") and sys.platform != "emscripten"  # a browser has the function, and no processes
+        self.here: bool = self.find is not None and not can_copy
         self.end: float = time.monotonic() + self.timeout
         self.limit: float = self.end  # when the process has to say something
         step = "" if self.step is None else str(self.step)
@@ -61,8 +65,7 @@ class Supervisor:
         """Start one process after the other, until every trial is done or the time is up."""
         for attempt in range(PATIENCE):
             if self.here:
-                assert self.find is not None
-                probe.converse(self.find, self.path, self.hear, self.plan, MODULES)
+                self._in_this_one()
                 return
             self._one_process()
             if self.over:
@@ -70,6 +73,23 @@ class Supervisor:
             if self.about is None or attempt == PATIENCE - 1 or time.monotonic() >= self.end:
                 self.given_up = True
                 return
+
+    def _in_this_one(self) -> None:
+        """Try the class in this process, where there can be no copy of it."""
+        assert self.find is not None
+        try:
+            with _watched(self._late):
+                probe.converse(self.find, self.path, self.hear, self.plan, MODULES)
+        except _TooLongError:
+            self.given_up = True
+            self.stopped = "" if self.about else f": after {self.timeout:g} seconds it was stopped"
+
+    def _late(self) -> bool:
+        """Whether what is tried in this process takes too long; it is said once."""
+        if time.monotonic() < self.limit:
+            return False
+        self.limit, self.lates = math.inf, self.lates + 1
+        return True
 
     @property
     def over(self) -> bool:
@@ -114,7 +134,12 @@ class Supervisor:
             asked = [trial for trial in self.about.trials() if not self.about.lacks(trial)]
             self.todo = [trial.id for trial in asked if trial.id not in self.seen]
         else:
-            self.seen[self.todo.pop(0)] = Seen(tuple(said["numbers"]), **said.get("error", {}))
+            tried, error = self.todo.pop(0), said.get("error", {})
+            if self.limit == math.inf:
+                error = {"kind": "timeout", "says": f"after {self.timeout / 4:g} seconds it was stopped"}
+            self.seen[tried] = Seen(tuple(said["numbers"]), **error)
+            if self.todo and self.here and (self.lates == PATIENCE // 2 or time.monotonic() >= self.end):
+                raise _TooLongError
         self.limit = min(self.end, time.monotonic() + self.timeout / 4)
 
     def plan(self) -> str:
@@ -146,9 +171,37 @@ class Supervisor:
         ]
         if self.given_up or any(row.state == "not tried" for row in rows):
             said.append("Not everything was tried: the time was up, or the process ended too often.")
-        if self.here:
-            said.append("This system has no os.fork: it ran in this process, without limits of time and memory.")
+        if self.here and sys.platform != "emscripten":
+            free = "limits of time and memory" if sys.version_info < (3, 12) else "a limit of memory"
+            said.append(f"This system has no os.fork: it ran in this process, without {free}.")
         return said
+
+
+class _TooLongError(BaseException):
+    """Ends what takes too long in this process."""
+
+
+@contextlib.contextmanager
+def _watched(late: Callable[[], bool]) -> Iterator[None]:
+    """End what is late here: from Python 3.12 on it can be asked at each call and at each jump, as that of a loop."""
+    if sys.version_info < (3, 12):
+        yield
+        return
+    watch, tool = sys.monitoring, 4  # which no debugger, profiler or coverage takes
+
+    def look(*_: object) -> None:
+        if late():
+            raise _TooLongError
+
+    watch.use_tool_id(tool, "wengert")
+    events = watch.events.PY_START, watch.events.JUMP
+    for event in events:
+        watch.register_callback(tool, event, look)
+    watch.set_events(tool, sum(events))
+    try:
+        yield
+    finally:
+        watch.free_tool_id(tool)
 
 
 class _Process:
@@ -161,7 +214,8 @@ class _Process:
             self._fork(path, int(options[1]), find)
             return
         command, pipe = [sys.executable, probe.__file__, path, *options], subprocess.PIPE
-        self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        known = {**os.environ, kept.FOLDER: os.path.dirname(path)}
+        self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=known)
         assert self.popen.stdin is not None
         assert self.popen.stdout is not None
         assert self.popen.stderr is not None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, TypeGuard
 
 from wengert.errors import ArgumentError
 from wengert.ops import is_number, named
+from wengert_course import kept
 from wengert_course.checks import by_hand, load, probe, steps
 from wengert_course.checks.diagnosis import diagnose
 from wengert_course.checks.kit import NAMES, Kit
@@ -68,7 +70,9 @@ def check(
     if watch.stopped or watch.about is None:
         raise ArgumentError(printable(f"{file or path}{watch.stopped}"))
     verdict = diagnose(watch.seen, watch.about)
-    return _report(file, watch.name, watch.about, verdict, watch.remarks(verdict.rows), watch.output())
+    report = _report(file, watch.name, watch.about, verdict, watch.remarks(verdict.rows), watch.output())
+    more = kept.lent(path) if find is None else kept.keep(step) if report.right and step is not None else ""
+    return replace(report, remarks=(*report.remarks, more)) if more else report
 
 
 def _report(

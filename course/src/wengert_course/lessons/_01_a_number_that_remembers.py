@@ -58,6 +58,10 @@ class Value:
 # %% tags=["unchecked"]
 course.check(Value, step=1)
 
+# %% [markdown]
+# What passes is kept, in a file `mine.py`. Each of the next lessons takes it up: the engine that trains a language model at
+# the end is the one that you have just begun.
+
 # %%
 a = Value(2.0)
 b = Value(-3.0)

@@ -5,7 +5,7 @@
 # million times. **Is there a way to get all of them from one run?** There is. It takes one walk through the graph, from the
 # result back to the leaves. In this lesson you are the one who walks.
 #
-# The class is that of lesson 2 with one more field, `grad`: room for the slope of the result with respect to
+# Your class from lesson 2 gets one more field, `grad`: room for the slope of the result with respect to
 # this Value. It begins at 0.
 
 # %%
@@ -14,6 +14,7 @@ import math
 from wengert import course, draw, steps
 
 
+@course.go_on(2)
 class Value:
     def __init__(self, data, _children=(), _op="", label=""):
         self.data = data
@@ -21,11 +22,6 @@ class Value:
         self._prev = tuple(_children)
         self._op = _op
         self.label = label
-
-    def __repr__(self):
-        return f"Value(data={self.data}, grad={self.grad})"
-
-    ### GIVEN 2: Value.__add__ Value.__mul__
 
 
 a = Value(2.0, label="a")

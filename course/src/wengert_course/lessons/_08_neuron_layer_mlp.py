@@ -10,18 +10,15 @@
 # - A **layer** is some neurons that read the same inputs. It gives a list of what they give; of one neuron, that alone.
 # - An **MLP**, a multi-layer perceptron, is some layers, each of which reads what the one before it gives.
 #
-# Each has a method `parameters()`, one flat list of all the Values that may be turned. The cell below is the engine that
-# you finished in lesson 7.
+# Each has a method `parameters()`, one flat list of all the Values that may be turned. The cell below takes up the
+# engine that you finished in lesson 7.
 
-# %% tags=["hide-input"]
-import math
+# %%
 import random
 
 from wengert import course, draw, steps
 
-
-### GIVEN 7: Value
-
+Value = course.mine(7).Value
 
 # %% [markdown]
 # ## Your turn

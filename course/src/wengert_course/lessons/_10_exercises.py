@@ -6,42 +6,36 @@
 #
 # ## log, sigmoid, @
 #
-# A method can be added to a class that is there already: `Value.log = log`. The class is yours, from lesson 7.
+# Two more methods join your class, from lesson 7.
 
-# %% tags=["hide-input"]
+# %%
 import math
 import random
 
-
-### GIVEN 7: Value
-
-
-# %%
 from wengert import course, draw, steps
 
 
-def log(self):
-    out = Value(math.log(self.data), (self,), "log")
+@course.go_on(7)
+class Value:
+    def log(self):
+        out = Value(math.log(self.data), (self,), "log")
 
-    def _backward():
-        self.grad += 1 / self.data * out.grad
+        def _backward():
+            self.grad += 1 / self.data * out.grad
 
-    out._backward = _backward
-    return out
+        out._backward = _backward
+        return out
 
+    def sigmoid(self):
+        s = 0.5 * (1 + math.tanh(0.5 * self.data))  # 1 / (1 + e^-x), without its overflow
+        out = Value(s, (self,), "sigmoid")
 
-def sigmoid(self):
-    s = 0.5 * (1 + math.tanh(0.5 * self.data))  # 1 / (1 + e^-x), without its overflow
-    out = Value(s, (self,), "sigmoid")
+        def _backward():
+            self.grad += s * (1 - s) * out.grad
 
-    def _backward():
-        self.grad += s * (1 - s) * out.grad
+        out._backward = _backward
+        return out
 
-    out._backward = _backward
-    return out
-
-
-Value.log, Value.sigmoid = log, sigmoid
 
 # %% tags=["unchecked"]
 course.check(Value, step=7)
@@ -121,22 +115,20 @@ steps(surprise)
 #
 # ## A spiral, by hand
 #
-# Three arms, wound around each other, and the loop of lesson 9. From here on `Value` is Wengert's, which runs the same code
-# some twenty times faster; delete the import and all of it runs on yours. One thing is added to the update, *momentum*: a
-# step keeps nine tenths of the one before it, as a ball that rolls.
+# Three arms, wound around each other, and the loop of lesson 9. From here on `Value` is Wengert's, which does the same some
+# twenty times faster, and so is the network. One thing is added to the update, *momentum*: a step keeps nine tenths of the
+# one before it, as a ball that rolls.
 
 # %% tags=["unchecked"]
-import matplotlib.pyplot as plt
-
 from wengert import Value, data
 from wengert.nn import MLP
 
-X, y = data.spiral(30, noise=0.05, seed=1)
+X, y = data.spiral(20, noise=0.05, seed=1)
 model = MLP(2, [16, 3], "tanh", rng=random.Random(1))
 parameters = model.parameters()
 velocity = [0.0] * len(parameters)
 losses = []
-for _ in range(150):
+for _ in range(100):
     surprises = [cross_entropy(model([4 * x1, 4 * x2]), k) for (x1, x2), k in zip(X, y)]
     loss = sum(surprises, Value(0.0)) / len(X)
     for p in parameters:
@@ -156,6 +148,8 @@ def chosen(x):
 sum(chosen(x) == k for x, k in zip(X, y)), "of", len(X)
 
 # %% tags=["unchecked"]
+import matplotlib.pyplot as plt
+
 plt.figure(figsize=(6, 3))
 plt.plot(losses)
 plt.xlabel("round")
@@ -165,6 +159,8 @@ plt.show()
 # ## The same with `fit`
 
 # %% tags=["unchecked"]
+import matplotlib.pyplot as plt
+
 from wengert import fit
 from wengert.losses import cross_entropy as loss_of_one
 from wengert.optim import Adam
@@ -174,7 +170,8 @@ X, y = data.spiral(100, seed=1)
 model = MLP(2, [16, 16, 3], "tanh", rng=random.Random(1))
 adam = Adam(model, lr=0.03)
 history = fit(model, loss_of_one, X, y, adam, epochs=60, batch_size=30, seed=1, progress=False)
-plot_decision_boundary(model, X, y)
+figure, axes = plt.subplots(figsize=(6, 4))
+plot_decision_boundary(model, X, y, axes)
 history.accuracy[-1]
 
 # %% [markdown]
