@@ -14,7 +14,7 @@ import wengert
 from wengert import Value, cos, exp, fixed_point, grad, hessian, jvp, log, normal_cdf, root, sin, sqrt
 from wengert.errors import ArgumentError, OperandError, RootError
 from wengert.graph import Graph
-from wengert.ops import implicit
+from wengert.ops import BY_NAME, FLOATS, implicit
 
 
 def derivatives(f: Callable[..., Any], x: float, orders: int) -> list[float]:
@@ -264,3 +264,13 @@ def test_bad_arguments(call: Any, message: str) -> None:
         call()
     with pytest.raises(OperandError):
         root(sin, None)
+
+
+def test_a_list_of_steps_is_a_function_and_has_its_gradient() -> None:
+    """Also of sums, whose operands are any number, and of comparisons, which have no derivative."""
+    less, total, times = (BY_NAME[name] for name in ("lt", "sum", "mul"))
+    steps = implicit.StepList(2, [(less, (0, 1)), (total, (0, 1, 0.5)), (times, (2, 3))], [4])
+    for x, a in ((1.0, 2.0), (3.0, 2.0)):
+        holds = float(x < a)
+        assert steps.value(FLOATS, x, a) == holds * (x + a + 0.5)
+        assert steps.partials(FLOATS, 0.0, x, a) == [holds, holds]
