@@ -15,6 +15,16 @@ import wengert  # noqa: E402
 from tests.compiler.test_derivatives import are_close, garch, rosenbrock, specializations  # noqa: E402
 from tests.random_programs import random_program  # noqa: E402
 from wengert import Value, exp, grad, hessian, hvp, jacobian, log, sin, value_and_grad  # noqa: E402
+from wengert.compiler.ir import (  # noqa: E402
+    Access,
+    Array,
+    Assemble,
+    Compute,
+    Program,
+    merge_equal_steps,
+    verify,
+    whole,
+)
 
 
 def f(x: Any) -> Any:
@@ -199,3 +209,18 @@ def test_the_gradient_of_what_is_returned_beside_it() -> None:
         assert are_close(slopes, grad(rosenbrock)([0.5, 2.0, 1.0]))
     assert joined(compiled)
     assert are_close(wengert.compile(grad(garch))([0.01, 0.1, 0.8]), grad(garch)([0.01, 0.1, 0.8]))
+
+
+def test_equal_steps_are_merged_and_zeros_of_two_signs_are_not_equal() -> None:
+    x, out = Array("x", (), "input"), Array("out", (3,), "value")
+    made = [Array(f"y{n}", (), "value") for n in range(3)]
+    steps = [
+        Compute(y, (), [whole(x)], ("mul", ("in", 0), ("const", zero)))
+        for y, zero in zip(made, (0.0, -0.0, 0.0), strict=True)
+    ]
+    end_to_end = Assemble(out, [(Access(out, n, ()), y) for n, y in enumerate(made)])
+    program = Program([x, *made, out], [*steps, end_to_end], {"out": out})
+    merge_equal_steps(program)
+    verify(program)
+    assert program.steps == [*steps[:2], end_to_end]
+    assert [part for _, part in end_to_end.parts] == [made[0], made[1], made[0]]

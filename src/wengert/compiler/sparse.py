@@ -7,7 +7,6 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from wengert.compiler.derive import gradient, jacobian_pattern
 from wengert.compiler.function import Compiled, compile
 from wengert.compiler.ir import Array, Program
 from wengert.compiler.trace import Signature, StaticSpec, lines_apart
-from wengert.derivatives import Numbers, coloring, derivations_of, tree_leaves
+from wengert.derivatives import Numbers, coloring, derivations_of, items_of, tree_leaves
 from wengert.engine import Value
 from wengert.errors import ArgumentError, Line, require
 
@@ -56,7 +55,7 @@ class SparseDerivative:
             ArgumentError: a Value is among the arguments, `sparsity` has another shape or leaves out an entry that is
                 not 0, or what `jacobian` and `hessian` raise.
         """
-        if any(isinstance(x, Value) for arg in (*args, *named.values()) for x in _items(arg)):
+        if any(isinstance(x, Value) for arg in (*args, *named.values()) for x in items_of(arg)):
             raise ArgumentError("sparse=True takes floats: SciPy's matrices hold no Values. Leave it out for Values")
         data = self.compiled(*args, **named)
         number, data = int(data[0]), data[1:]
@@ -160,15 +159,6 @@ class SparseDerivative:
         return text
 
 
-def _items(x: Any) -> list[Any]:
-    """List the items of nested lists, tuples and dicts, and of arrays of objects."""
-    if isinstance(x, np.ndarray):
-        return x.reshape(-1).tolist() if x.dtype == object else []
-    if isinstance(x, (list, tuple, dict)):
-        return [item for part in (x.values() if isinstance(x, dict) else x) for item in _items(part)]
-    return [x]
-
-
 def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> Callable[..., Any]:
     """Return a function that gives the places where the Jacobian or the Hessian of another one may be nonzero.
 
@@ -239,7 +229,7 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
 def _pattern(program: Program, inputs: list[Array], order: int) -> coloring.Pattern:
     if order == 1:
         return jacobian_pattern(program, inputs)
-    program, inputs = deepcopy((program, inputs))
+    program, inputs = copy.deepcopy((program, inputs))
     gradient(program, [array.name for array in inputs])
     return jacobian_pattern(program, inputs).symmetric
 

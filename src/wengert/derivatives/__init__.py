@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 from wengert.derivatives.derivation import (
+    PRODUCTS,
     Derivation,
     assembled,
     derivations_of,
@@ -11,6 +12,7 @@ from wengert.derivatives.derivation import (
     last_begun,
     last_run,
     on_values,
+    places_of,
     signature_of,
 )
 from wengert.derivatives.linearize import LinearMap
@@ -19,6 +21,7 @@ from wengert.derivatives.pytree import (
     Numbers,
     PyTree,
     argument_names,
+    items_of,
     keys_of,
     tree_flatten,
     tree_leaves,
@@ -27,9 +30,9 @@ from wengert.derivatives.pytree import (
 )
 from wengert.derivatives.roots import AGAIN
 
-__all__ = ["AGAIN", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names", "assembled"]
-__all__ += ["derivations_of", "directions_of", "keys_of", "last_begun", "last_run", "on_values", "signature_of"]
-__all__ += ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+__all__ = ["AGAIN", "PRODUCTS", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names"]
+__all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "last_begun", "last_run"]
+__all__ += ["on_values", "places_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:

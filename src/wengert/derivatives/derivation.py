@@ -19,11 +19,12 @@ from wengert.node import settle
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["Begun", "Derivation", "assembled", "called", "derivation_of", "derivations_of", "directions_of"]
-__all__ += ["entries", "is_compiled", "last_begun", "last_run", "note", "on_values", "remember_run", "signature_of"]
+__all__ = ["PRODUCTS", "Begun", "Derivation", "assembled", "called", "derivation_of", "derivations_of"]
+__all__ += ["directions_of", "entries", "is_compiled", "last_begun", "last_run", "note", "on_values", "places_of"]
+__all__ += ["remember_run", "signature_of"]
 
 Function = Callable[..., Any]
-DIRECTIONS = ("hvp", "jvp", "vjp", "value")  # take directions, or no more than the arguments to differentiate
+PRODUCTS = ("hvp", "jvp", "vjp", "value")  # the last derivative of a function, if at all; see `signature_of`
 
 
 class Derivation(NamedTuple):
@@ -79,7 +80,7 @@ def signature_of(function: Function) -> inspect.Signature:
     import inspect
 
     derivation = derivation_of(function)
-    if derivation is None or derivation.kind not in DIRECTIONS:
+    if derivation is None or derivation.kind not in PRODUCTS:
         return inspect.signature(function)
     signature = signature_of(derivation.function)
     count = len(derivation.argnums) if isinstance(derivation.argnums, tuple) else 1
@@ -95,10 +96,24 @@ def signature_of(function: Function) -> inspect.Signature:
     return signature.replace(parameters=[*required, *made])
 
 
+def places_of(argnums: Any, count: int, from_end: bool = True) -> list[int] | None:
+    """List the indices of the arguments that argnums names, of so many; None if it names another, or one twice.
+
+    Args:
+        argnums: as for `grad`.
+        count: the number of arguments.
+        from_end: whether -1 is the last one.
+    """
+    named = [*argnums] if isinstance(argnums, (tuple, list)) else [argnums]
+    places = [n + count if from_end and type(n) is int and n < 0 else n for n in named]
+    are_known = all(type(n) is int and 0 <= n < count for n in places) and len({*places}) == len(places)
+    return places if are_known else None
+
+
 def directions_of(function: Function) -> list[str]:
     """List the names of the arguments that are directions, for a product with a vector."""
     derivation = derivation_of(function)
-    if derivation is None or derivation.kind not in DIRECTIONS:
+    if derivation is None or derivation.kind not in PRODUCTS:
         return []
     own = signature_of(derivation.function).parameters
     return [name for name in signature_of(function).parameters if name not in own]

@@ -18,8 +18,8 @@ from wengert.errors import ArgumentError, LengthError, OperandError
 from wengert.node import settle
 from wengert.ops import coerce
 
-__all__ = ["Block", "KeyPath", "Numbers", "PyTree", "argument_names", "array_of", "is_array", "keys_of"]
-__all__ += ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+__all__ = ["Block", "KeyPath", "Numbers", "PyTree", "argument_names", "array_of", "is_array"]
+__all__ += ["items_of", "keys_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 KeyPath = tuple[Any, ...]  # (the path of the container, the key in it); () at the top
 
@@ -311,6 +311,15 @@ def is_array(x: Any) -> bool:
     """Return True if x is a NumPy array."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(x, numpy.ndarray)
+
+
+def items_of(x: Any) -> list[Any]:
+    """List what is in nested lists, tuples and dicts, and in arrays of objects."""
+    if is_array(x):
+        return list(x.reshape(-1).tolist()) if x.dtype == object else []
+    if isinstance(x, (list, tuple, dict)):
+        return [item for part in (x.values() if isinstance(x, dict) else x) for item in items_of(part)]
+    return [x]
 
 
 def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:

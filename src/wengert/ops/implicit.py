@@ -81,7 +81,7 @@ class StepList:
 
 
 def _called(rows: Sequence[Any], xs: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
-    """Return the results of rows, and constants as they are; 0 where what is differentiated by is a constant."""
+    """Return the results of rows, and constants as they are; 0 with respect to a constant."""
     pairs = zip(rows, wanted, strict=True)
     return [0.0 if isinstance(x, float) else slope if type(slope) is float else slope(*xs) for slope, x in pairs]
 

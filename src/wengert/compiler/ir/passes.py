@@ -74,7 +74,8 @@ def merge_equal_steps(program: Program) -> None:
             key: Any = (step.out.shape, *[(_key(access), id(part)) for access, part in step.parts])
         else:
             step.operands = [replace(x, array=first.get(id(x.array), x.array)) for x in step.operands]
-            key = (step.out.shape, step.axes, step.reduce, step.expr, _bytes(step.mask), *map(_key, step.operands))
+            text = repr(step.expr)  # -0.0 is another constant than 0.0, which it equals
+            key = (step.out.shape, step.axes, step.reduce, text, _bytes(step.mask), *map(_key, step.operands))
             key = (*key, *[id(x.array) for x in step.operands])
         by_index = isinstance(step, Compute) and any(x.index is not None for x in step.operands)
         by_mask = step.out.mask is not None or (isinstance(step, Compute) and has_mask(step.expr))

@@ -23,6 +23,7 @@ from wengert.compiler.trace.recording import Candidate
 from wengert.compiler.trace.structure import GOLDEN, Structure, take_apart
 from wengert.compiler.trace.tracers import number_of
 from wengert.derivatives import (
+    PRODUCTS,
     Derivation,
     Numbers,
     assembled,
@@ -32,6 +33,7 @@ from wengert.derivatives import (
     last_begun,
     last_run,
     on_values,
+    places_of,
     tree_leaves,
 )
 from wengert.engine import Value
@@ -40,7 +42,6 @@ __all__ = ["Derived", "NotDifferentiable", "derived_from"]
 
 
 NUMBERS = count()  # of the programs of sparse derivatives
-PRODUCTS = ("hvp", "jvp", "vjp", "value")  # the last derivative of a function, if at all
 
 
 def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
@@ -53,14 +54,11 @@ def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
     own = [name for name in signature.parameters if name not in extras]  # the arguments of the function
     levels = []
     is_plain = all(x.default is x.empty and x.kind <= x.POSITIONAL_OR_KEYWORD for x in signature.parameters.values())
-    last = len(own) if is_plain else 0  # with defaults, -1 may be another argument in each call
     for kind, _, argnums, *_ in derivations:
-        several = isinstance(argnums, (tuple, list))
-        given: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else [argnums]
-        numbers = [n + last if type(n) is int and n < 0 else n for n in given]
-        if not all(type(n) is int and 0 <= n < len(own) for n in numbers) or len({*numbers}) < len(numbers):
+        places = places_of(argnums, len(own), from_end=is_plain)  # with defaults -1 may be another one in each call
+        if places is None:
             return None
-        levels.append((kind, [own[n] for n in numbers], several))
+        levels.append((kind, [own[n] for n in places], isinstance(argnums, (tuple, list))))
     if {"value_and_grad", "sparse"}.intersection(kinds[:-1]):
         return None
     return Derived(base, signature, derivations, levels, extras)

@@ -31,8 +31,8 @@ from wengert.compiler.ir import (
 )
 from wengert.compiler.lift import Lifted
 from wengert.compiler.trace.differentiate import Level, NotDifferentiable, differentiate
-from wengert.compiler.trace.tracers import Pending, is_traced
-from wengert.derivatives import Numbers, assembled, derivations_of
+from wengert.compiler.trace.tracers import Pending
+from wengert.derivatives import Numbers, assembled, derivations_of, items_of, places_of
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.node import settle
@@ -89,15 +89,11 @@ def differentiated_call(
         return NotImplemented
     if "value_and_grad" in [kind for kind, _ in chain[:-1]]:
         return NotImplemented
-    places: list[list[int]] = []
-    for _, numbers in chain:
-        chosen = [*numbers] if isinstance(numbers, (tuple, list)) else [numbers]
-        chosen = [n + len(args) if type(n) is int and n < 0 else n for n in chosen]
-        if not all(type(n) is int and 0 <= n < len(args) for n in chosen) or len({*chosen}) < len(chosen):
-            return NotImplemented
-        places.append(chosen)
+    places = [chosen for _, numbers in chain if (chosen := places_of(numbers, len(args))) is not None]
+    if len(places) < len(chain):
+        return NotImplemented
     wanted = sorted({n for chosen in places for n in chosen})
-    if any(isinstance(x, Value) or type(x) is Pending for n in wanted for x in _items(args[n])):
+    if any(isinstance(x, Value) or type(x) is Pending for n in wanted for x in items_of(args[n])):
         return NotImplemented
     given, inputs = list(args), {}
     for n in wanted:
@@ -116,17 +112,6 @@ def differentiated_call(
     if (is_gradient and not made.outputs.is_number()) or not _is_closed(made, recorder):
         recorder.stop_nesting()
     return made.result()
-
-
-def _items(x: Any) -> list[Any]:
-    """List what is in nested lists, tuples, dicts and arrays."""
-    if is_traced(x):
-        return [x]
-    if isinstance(x, np.ndarray):
-        return x.reshape(-1).tolist() if x.dtype == object else []
-    if isinstance(x, (list, tuple, dict)):
-        return [item for part in (x.values() if isinstance(x, dict) else x) for item in _items(part)]
-    return [x]
 
 
 def _is_closed(made: Nested, recorder: Any) -> bool:

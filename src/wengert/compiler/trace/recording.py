@@ -243,13 +243,10 @@ def record(
 
 def _nested(trace: Callable[..., _Trace]) -> _Trace | None:
     """Record with programs of their own for derivatives that are returned; None if that is impossible."""
-    run: _Trace | None = None
     try:
         run = trace(nests=True)
-    except Nesting:
+    except (Nesting, Exception):  # the run that is recorded operation by operation tells why, if it is not for them
         return None
-    except Exception:
-        return None  # begin anew: it may be for the derivatives
     return run if run.recorder.nests and not (run.nested and run.recorder.picked) else None
 
 
