@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import fabs
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tools.qa.oracles import CONSTANT
 from wengert.engine import Value, dot
 from wengert.ops import BUILT_IN, BY_NAME, TABLE, Op
 
@@ -46,7 +47,7 @@ MORE_DOMAINS: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {  # besi
     "atan2": ((POSITIVE, REAL), (NEGATIVE, REAL)),
     "pow": tuple([(NEGATIVE, (whole, whole)) for whole in (-2.0, -1.0, 2.0, 3.0)]),
 }
-FIXED = {("polygamma", 0), ("pow", 1)}  # where a domain of one point stands for a constant, not for what may be equal
+FIXED = {*CONSTANT, ("pow", 1)}  # where a domain of one point stands for a constant, not for what may be equal
 WRITTEN: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,

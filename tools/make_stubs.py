@@ -85,7 +85,7 @@ def function(name: str, row: ops.Op) -> str:
             "first: Value | float, second: Value | float, /, *more: Value | float) -> Value: ...\n"
         )
     kinds = [["float"] * row.arity]
-    for place in range(row.arity):
+    for place in range(len(row.shapes), row.arity):
         kinds.append(["float"] * place + ["Value"] + ["Value | float"] * (row.arity - place - 1))
     if row.name == "where":
         kinds = [["bool", *k[1:]] if k[0] == "float" else k for k in kinds]
@@ -96,7 +96,7 @@ def function(name: str, row: ops.Op) -> str:
 def stub() -> str:
     """The whole text of the stub."""
     rows = [(name, row) for row in ops.TABLE[1 : ops.BUILT_IN] for name in (row.name, *row.aliases) if row.value]
-    methods = "".join(method(name, row) for name, row in rows if row.arity is not None)
+    methods = "".join(method(name, row) for name, row in rows if row.arity is not None and not row.shapes)
     functions = "".join(function(name, row) for name, row in rows if name != "dot")
     dot = (
         "@overload\ndef dot(  # type: ignore[overload-overlap]  # an empty sequence fits both\n"

@@ -32,7 +32,7 @@ def _publish(row: table.Op) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = row.name
     function.__doc__ = row.about
     for name in (row.name, *row.aliases):
-        if row.arity is not None:
+        if row.arity is not None and not row.shapes:
             setattr(Functions, name, function)
         elif name in vars(Functions):  # of an operation with this name that is being replaced
             delattr(Functions, name)

@@ -13,7 +13,7 @@ import pytest
 
 import wengert
 from tests.random_programs import random_program
-from tools.qa.oracles import ROWS
+from tools.qa.oracles import ROWS, leaves_of
 from wengert import Value, detect_anomaly, strict
 from wengert.errors import NonFiniteError, OperandError, WengertError
 
@@ -112,13 +112,13 @@ def test_strict_raises_exactly_where_something_is_not_finite() -> None:
         for _ in range(40):
             numbers = [rng.uniform(*bounds) for bounds in row.domain]
             numbers[rng.randrange(len(numbers))] = rng.choice(extremes)
-            xs = [Value(number) for number in numbers]
+            xs = leaves_of(row, numbers)
             y = row(*xs)
             y.backward()
-            wrong = not all(map(isfinite, [y.data, *[x.grad for x in xs]]))
+            wrong = not all(map(isfinite, [y.data, *[x.grad for x in xs if isinstance(x, Value)]]))
             try:
                 with strict():
-                    row(*[Value(number) for number in numbers])
+                    row(*leaves_of(row, numbers))
                 found = None
             except NonFiniteError as error:
                 found = error.anomaly

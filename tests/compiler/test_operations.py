@@ -79,8 +79,8 @@ def test_several_orders_of_polygamma() -> None:
 @pytest.mark.parametrize("row", [row for row in ROWS if row.arity == 2], ids=lambda row: row.name)
 @pytest.mark.parametrize("left", [True, False], ids=["constant on the left", "constant on the right"])
 def test_every_operation_with_a_constant(row: ops.Op, left: bool) -> None:
-    if row.name == "polygamma":
-        pytest.skip("its order is always a constant")
+    if row.name == "polygamma" or row.shapes:
+        pytest.skip("its order or its shape is always a constant")
     drawn = operands(row, 6)
     parameters = [Value(xs[1] if left else xs[0]) for xs in drawn]
 

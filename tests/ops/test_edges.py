@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import wengert
-from tools.qa.oracles import ROWS, torch_rows
+from tools.qa.oracles import ROWS, leaves_of, torch_rows
 from tools.qa.special_values import differs, gradients, same, torch_gradients
 from wengert import Value, ops
 
@@ -109,12 +109,12 @@ def test_ieee_arithmetic_never_raises(row: ops.Op) -> None:
     for numbers in grid(row):
         expected = row(*numbers)
         assert type(expected) is float
-        leaves = [Value(x) for x in numbers]
+        leaves = leaves_of(row, numbers)
         y = row(*leaves)
         y.backward()
         assert same(y.data, expected), numbers
-        assert [type(x.grad) for x in leaves] == [float] * len(leaves)
-        for place in range(len(numbers)):  # one Value among constants
+        assert [type(x.grad) for x in leaves[len(row.shapes) :]] == [float] * (len(leaves) - len(row.shapes))
+        for place in range(len(row.shapes), len(numbers)):  # one Value among constants
             x = Value(numbers[place])
             y = row(*numbers[:place], x, *numbers[place + 1 :])
             y.backward()
@@ -125,7 +125,7 @@ def test_ieee_arithmetic_never_raises(row: ops.Op) -> None:
 @names
 def test_second_derivatives_never_raise(row: ops.Op) -> None:
     for numbers in grid(row) if row.arity in (1, 2) else [FEW[i : i + 3] for i in range(5)]:
-        leaves = [Value(x) for x in numbers]
+        leaves = leaves_of(row, numbers)
         partials = row.graph_partials(row(*leaves), *leaves)
         for partial in partials if isinstance(partials, (tuple, list)) else [partials]:
             if isinstance(partial, Value):

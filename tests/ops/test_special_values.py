@@ -71,6 +71,8 @@ def test_what_is_stored_is_the_truth() -> None:
         for name, xs, found in STORED:
             if any(x != x for x in xs) or (name == "polygamma" and xs[0] not in (0.0, 1.0, 2.0)):
                 continue
+            if not all(0.0 < shape < inf for shape in xs[: len(BY_NAME[name].shapes)]):
+                continue  # limits, which test_edges.py holds
             infinite = any(map(math.isinf, xs))
             functions = [known[name].value, *known[name].partials]
             for place, number in enumerate(found):

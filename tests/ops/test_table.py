@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import wengert
-from tools.qa.oracles import CONSTANT, DIGITS, ROWS, mp, mpmath, torch_rows, truths
+from tools.qa.oracles import CONSTANT, DIGITS, ROWS, leaves_of, mp, mpmath, torch_rows, truths
 from tools.qa.special_values import gradients, same, torch_gradients
 from wengert import Value, functions, ops
 from wengert.errors import OperandError
@@ -83,7 +83,7 @@ def conform(row: ops.Op, count: int = 12) -> None:
             assert close(value, exact, 4e-15, 0.2), ("value", row.name, numbers)
             assert row.arity == n or row.arity is None
             partials = listed(row.partials(value, *numbers))
-            leaves = [Value(x) for x in numbers]
+            leaves = leaves_of(row, numbers)
             graphs = listed(row.graph_partials(row(*leaves), *leaves))
             assert len(partials) == len(graphs) == n
             for i in range(n):
@@ -94,7 +94,7 @@ def conform(row: ops.Op, count: int = 12) -> None:
                 assert close(partials[i], expected, 1e-13, 0.05), ("partial", row.name, numbers, i)
                 graph = graphs[i]
                 assert same(graph.data if isinstance(graph, Value) else graph, partials[i]), (row.name, numbers, i)
-                for leaf in leaves:
+                for leaf in leaves[len(row.shapes) :]:
                     leaf.grad = 0.0
                 if isinstance(graph, Value):
                     graph.backward()
@@ -134,7 +134,7 @@ def differences_agree(row: ops.Op, count: int = 10) -> None:
     for numbers in points(row, count, seed=2):
         value = row.value(*numbers)
         partials = listed(row.partials(value, *numbers))
-        leaves = [Value(x) for x in numbers]
+        leaves = leaves_of(row, numbers)
         graphs = listed(row.graph_partials(row(*leaves), *leaves))
         h = 1e-3
         near = any(abs(x) < 4 * h for x in numbers) or any(
@@ -146,7 +146,7 @@ def differences_agree(row: ops.Op, count: int = 10) -> None:
             if (row.name, i) in CONSTANT:
                 continue
             assert partials[i] == pytest.approx(slope(row.value, numbers, i, h), rel=1e-6, abs=1e-7), (numbers, i)
-            for leaf in leaves:
+            for leaf in leaves[len(row.shapes) :]:
                 leaf.grad = 0.0
             if isinstance(graphs[i], Value):
                 graphs[i].backward()
@@ -275,7 +275,7 @@ def test_a_rule_is_interpreted_in_any_namespace() -> None:
 def test_function_method_and_row_agree(row: ops.Op) -> None:
     for numbers in points(row, 5, seed=4):
         expected = row.value(*numbers)
-        leaves = [Value(x) for x in numbers]
+        leaves = leaves_of(row, numbers)
         results = [row(*leaves)]
         for name in (row.name, *row.aliases):
             function = getattr(functions, name)
@@ -284,7 +284,9 @@ def test_function_method_and_row_agree(row: ops.Op) -> None:
                 assert function.__doc__ == row.about
             assert (type(function(*numbers)), function(*numbers)) == (float, expected)
             results.append(function(*leaves))
-            if row.arity is not None:
+            if row.shapes:  # its first operand is no Value, so it is no method
+                assert not hasattr(Value, name)
+            elif row.arity is not None:
                 results.append(getattr(leaves[0], name)(*leaves[1:]))
             else:
                 results += [function(leaves), function(iter(leaves))]
@@ -292,10 +294,10 @@ def test_function_method_and_row_agree(row: ops.Op) -> None:
         for result in results:
             assert isinstance(result, Value)
             assert (result.data, result._op, result._row) == (expected, row.symbol, row)
-            for leaf in leaves:
+            for leaf in leaves[len(row.shapes) :]:
                 leaf.grad = 0.0
             result.backward()
-            slopes = [leaf.grad for leaf in leaves]
+            slopes = [leaf.grad if isinstance(leaf, Value) else nan for leaf in leaves]
             assert slopes == pytest.approx(listed(row.partials(expected, *numbers)), rel=0.0, abs=0.0, nan_ok=True)
 
 

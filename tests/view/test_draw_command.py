@@ -71,8 +71,9 @@ def test_every_function_of_the_table_can_be_written() -> None:
     for row in TABLE:
         if row.value is not None and row.name not in ("leaf", "polygamma"):
             arity = 2 if row.arity is None else row.arity
-            operands = ", ".join(["x", "0.5", "0.75"][:arity]) if row.name != "dot" else "x, 0.5, 1"
-            assert isinstance(evaluate(f"{row.name}({operands})", {"x": 0.25}), Value), row.name
+            operands = ["2.5"] * len(row.shapes) + ["x", "0.5", "0.75"]
+            written = ", ".join(operands[:arity]) if row.name != "dot" else "x, 0.5, 1"
+            assert isinstance(evaluate(f"{row.name}({written})", {"x": 0.25}), Value), row.name
 
 
 @pytest.mark.parametrize(

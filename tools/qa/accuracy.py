@@ -36,6 +36,7 @@ BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
 
 LARGEST = 2.0**1023
 CENTRES = (1.0, 2.0, 3.0, 0.5, 0.25, 10.0, math.pi / 2, math.pi, math.e, 1.4616321449683622, 1.2784645427610738, 0.7517)
+SHAPES = (0.1, 0.5, 1.0, 2.5, 9.0, 63.5, 64.0, 150.5, 2000.0)
 ORDERS = (0.0, 1.0, 2.0, 3.0, 5.0, 12.0)  # of polygamma
 SLOW = {"lgamma": 6, "digamma": 8, "polygamma": 10, "erfc": 2, "normal_cdf": 2, "gelu": 2, "erf": 2}  # in many digits
 
@@ -83,6 +84,22 @@ def plane(name: str, rng: random.Random, count: int) -> Iterator[tuple[float, fl
         yield rng.uniform(-750.0, 1.0), spread(rng)
 
 
+def shaped(shapes: int, rng: random.Random, count: int) -> Iterator[tuple[float, ...]]:
+    """Operands of a distribution of one or two shapes: near its mean, and in both tails."""
+    for _ in range(count):
+        a, b = rng.choice(SHAPES), rng.choice(SHAPES)
+        size = 10.0 ** rng.uniform(-12.0, 0.0)
+        if shapes == 1:
+            yield (
+                a,
+                rng.choice((a * size, a + 40.0 * rng.random() * math.sqrt(a), abs(rng.gauss(a, 3.0 * math.sqrt(a))))),
+            )
+        else:
+            mean = a / (a + b)
+            x = rng.gauss(mean, 3.0 * math.sqrt(mean * (1.0 - mean) / (a + b + 1.0)))
+            yield a, b, min(max(rng.choice((x, size, 1.0 - size, rng.random())), 1e-12), 1.0 - 1e-12)
+
+
 def points(row: ops.Op, count: int, seed: int = 1) -> Iterator[tuple[float, ...]]:
     """Operands all over the range of floats, some `count` of them."""
     rng = random.Random(f"{row.name} {seed}")
@@ -91,6 +108,8 @@ def points(row: ops.Op, count: int, seed: int = 1) -> Iterator[tuple[float, ...]
         found: Iterator[tuple[float, ...]] = ((x,) for x in line(rng, count))
     elif row.name == "polygamma":
         found = ((rng.choice(ORDERS), x) for x in line(rng, count))
+    elif row.shapes:
+        found = shaped(len(row.shapes), rng, count)
     elif row.arity == 2:
         found = plane(row.name, rng, count)
     else:
@@ -200,29 +219,30 @@ def jax_answers(row: ops.Op) -> Answers | None:
 
 
 def compiled_answers(row: ops.Op, kind: str) -> Answers:
-    """What compiled functions give: by a kind of `KERNELS`. An order of polygamma is part of the program."""
+    """What compiled functions give: by a kind of `KERNELS`. Orders and shapes are part of the program."""
+    fixed = len(row.shapes) or int(row.name == "polygamma")
 
-    def columns(xs: Sequence[tuple[float, ...]], order: float | None) -> list[list[float]]:
+    def columns(xs: Sequence[tuple[float, ...]], orders: tuple[float, ...]) -> list[list[float]]:
         from wengert.compiler.derive import reverse
         from wengert.compiler.ir import BATCH, Access, Array, Compute, Program
 
-        given = [*zip(*xs, strict=True)][order is not None :]
+        given = [*zip(*xs, strict=True)][fixed:]
         inputs = [Array(f"x{k}", (BATCH,), "input") for k in range(len(given))]
         operands = [("in", k) for k in range(len(given))]
-        expr = (row.name, *([] if order is None else [("const", order)]), *operands)
+        expr = (row.name, *[("const", order) for order in orders], *operands)
         out = Array("out", (BATCH,), "value")
         step = Compute(out, (BATCH,), [Access(array, 0, array.strides) for array in inputs], expr)
         program = Program([*inputs, out], [step], {"out": out})
         made = KERNELS[kind](program, reverse(program, tuple([a.name for a in inputs])), inputs, given)
-        return made[:1] + [[nan] * len(xs)] * (order is not None) + made[1:]
+        return made[:1] + [[nan] * len(xs)] * fixed + made[1:]
 
     def answers(at: list[tuple[float, ...]]) -> list[list[float]]:
-        if row.name != "polygamma":
-            return [list(numbers) for numbers in zip(*columns(at, None), strict=True)]
+        if not fixed:
+            return [list(numbers) for numbers in zip(*columns(at, ()), strict=True)]
         found = {}
-        for order in {xs[0] for xs in at}:
-            some = [xs for xs in at if xs[0] == order]
-            found |= dict(zip(some, zip(*columns(some, order), strict=True), strict=True))
+        for orders in {xs[:fixed] for xs in at}:
+            some = [xs for xs in at if xs[:fixed] == orders]
+            found |= dict(zip(some, zip(*columns(some, orders), strict=True), strict=True))
         return [list(found[xs]) for xs in at]
 
     return answers
@@ -420,7 +440,11 @@ def figure(error: float) -> str:
 
 def _operands(row: ops.Op) -> str:
     """What its operands are called, each by a letter."""
-    return "x" if row.arity == 1 else {"atan2": "yx", "polygamma": "nx"}.get(row.name, "xy")
+    return (
+        "x"
+        if row.arity == 1
+        else {"atan2": "yx", "polygamma": "nx"}.get(row.name, "".join(row.shapes) + "x" if row.shapes else "xy")
+    )
 
 
 def rows_of(row: ops.Op, found: dict[str, list[Worst]]) -> Iterator[str]:

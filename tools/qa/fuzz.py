@@ -26,7 +26,7 @@ from typing import Any
 
 import wengert
 from tests.random_programs import OPERATIONS, RandomProgram, random_program
-from tools.qa.oracles import torch_rows
+from tools.qa.oracles import torch_rows, truths
 from wengert.ops import BY_NAME
 
 TOLERANCE = 1e-9
@@ -40,6 +40,7 @@ Table = dict[str, Callable[..., Any]]
 def torch_table() -> Table:
     """Each row as PyTorch computes it; what it has no function for, as one writes it there."""
     import torch
+    from scipy.special import betainc, j0, j1, jvp
 
     def tensor(x: Any) -> Any:
         return x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float64)
@@ -47,6 +48,14 @@ def torch_table() -> Table:
     def dot(*xs: Any) -> Any:
         half = len(xs) // 2
         return torch.stack(xs[:half]) @ torch.stack(xs[half:-1]) + xs[-1]
+
+    def known(value: Any, x: Any, slope: Any) -> Any:
+        """A value that PyTorch does not differentiate, with its derivative."""
+        return value.detach() + slope.detach() * (x - x.detach())
+
+    def beta_pdf(a: Any, b: Any, x: Any) -> Any:
+        scale = torch.lgamma(a + b) - torch.lgamma(a) - torch.lgamma(b)
+        return torch.exp((a - 1) * torch.log(x) + (b - 1) * torch.log1p(-x) + scale)
 
     table = torch_rows() | {
         "stop_gradient": torch.detach,
@@ -57,6 +66,13 @@ def torch_table() -> Table:
         "gaussian": lambda x: torch.exp(-x * x),
         "normal_pdf": lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi),
         "polygamma": lambda n, x: torch.polygamma(int(n), x),
+        "gammainc": torch.special.gammainc,
+        "gammaincc": torch.special.gammaincc,
+        "gamma_pdf": lambda a, x: torch.exp((a - 1) * torch.log(x) - x - torch.lgamma(a)),
+        "betainc": lambda a, b, x: known(tensor(betainc(a.item(), b.item(), x.item())), x, beta_pdf(a, b, x)),
+        "beta_pdf": beta_pdf,
+        "j0": lambda x: known(tensor(j0(x.item())), x, tensor(-j1(x.item()))),  # PyTorch's are good to 1e-9
+        "j1": lambda x: known(tensor(j1(x.item())), x, tensor(jvp(1, x.item()))),
         "dot": dot,
     }
     return {name: (lambda *xs, f=function: f(*map(tensor, xs))) for name, function in table.items()}
@@ -210,6 +226,17 @@ def dual_table() -> Table:
 
         return applied
 
+    def of_truth(name: str) -> Callable[..., Any]:
+        truth = truths()[name]
+        slope: Any = truth.partials[-1]
+
+        def applied(*operands: Any) -> Any:
+            *shapes, x = operands
+            at = [*map(real, shapes), real(x)]
+            return x.chain(truth.value(*at), slope(*at)) if isinstance(x, Dual) else truth.value(*at)
+
+        return applied
+
     largest, least = extreme(max), extreme(min)
     table: Table = {
         "add": lambda x, y: x + y,
@@ -266,6 +293,8 @@ def dual_table() -> Table:
         "erfc": lambda x: 1 - erf(x),
         "normal_cdf": lambda x: (1 + erf(x / mp.sqrt(2))) * half,
         "normal_pdf": lambda x: exp(-(x * x) * half) / mp.sqrt(2 * mp.pi),
+        **{name: of_truth(name) for name in ("normal_ppf", "gammainc", "gammaincc", "gamma_pdf")},
+        **{name: of_truth(name) for name in ("betainc", "beta_pdf", "j0", "j1")},
         "gaussian": lambda x: exp(-(x * x)),
         "lgamma": lgamma,
         "digamma": lambda x: psi(0, x),

@@ -7,11 +7,12 @@ check the derivatives (test_accuracy.py).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wengert import ops
+from wengert import Value, ops
 
 try:
     import mpmath  # type: ignore[import-untyped]
@@ -19,11 +20,24 @@ try:
 except ImportError:  # the tests that need it are marked
     mpmath = mp = None
 
-__all__ = ["CONSTANT", "DIGITS", "ROWS", "Truth", "jax_rows", "mp", "mp_oracle", "mpmath", "torch_rows", "truths"]
+__all__ = [
+    "CONSTANT",
+    "DIGITS",
+    "ROWS",
+    "Truth",
+    "jax_rows",
+    "leaves_of",
+    "mp",
+    "mp_oracle",
+    "mpmath",
+    "torch_rows",
+    "truths",
+]
 
 DIGITS = 60
 ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value]
 CONSTANT = {("where", 0), ("polygamma", 0), ("stop_gradient", 0)}
+CONSTANT |= {(row.name, k) for row in ROWS for k in range(len(row.shapes))}
 """Operands by which there is no derivative to compare with: a condition, the order of a derivative, a constant."""
 
 Exact = Callable[..., Any]
@@ -116,6 +130,86 @@ def truths() -> dict[str, Truth]:
         if x > 0:
             return (x - half) * log(x), x
         return lgamma(1 - x), log(abs(mpmath.sinpi(x)) / mpmath.pi)
+
+    @functools.cache
+    def normal_ppf(p: Any) -> Any:
+        if not 0 < p < 1:
+            return mpmath.nan
+        if p >= half:
+            return 0 * p if p == half else -normal_ppf(1 - p)
+        x = -sqrt(-two * log(p)) if p < 0.2 else (p - half) * sqrt(two * mpmath.pi)
+        for _ in range(200):  # Newton's method on the logarithm
+            step = (log(normal_cdf(x)) - log(p)) * normal_cdf(x) / normal(x)
+            x -= step
+            if abs(step) < max(one, abs(x)) * mpmath.mpf(10) ** (5 - mp.dps):
+                break
+        return x
+
+    def bessel(order: int, x: Any) -> Any:
+        if abs(x) < 1e4:
+            return mpmath.besselj(order, x)
+        z, turn, terms = abs(x), mpmath.pi * (2 * order + 1) / 4, [one]
+        for k in range(1, 60):  # https://dlmf.nist.gov/10.17.E3
+            terms.append(terms[-1] * (4 * order - (2 * k - 1) ** 2) / (k * 8 * z))
+        even = mpmath.fsum((-1) ** k * t for k, t in enumerate(terms[::2]))
+        odd = mpmath.fsum((-1) ** k * t for k, t in enumerate(terms[1::2]))
+        c = mpmath.cos(z) * mpmath.cos(turn) + mpmath.sin(z) * mpmath.sin(turn)
+        s = mpmath.sin(z) * mpmath.cos(turn) - mpmath.cos(z) * mpmath.sin(turn)
+        return (mpmath.sign(x) if order else one) * sqrt(two / (mpmath.pi * z)) * (even * c - odd * s)
+
+    def bessel_slope(x: Any) -> Any:
+        return bessel(0, x) - bessel(1, x) / x if abs(x) > 1e-9 else half - 3 * x * x / 16
+
+    def height(x: Any) -> Sequence[Any]:  # of the oscillation: the unit from the first zero on
+        return () if abs(x) < 1.5 else (sqrt(two / (mpmath.pi * abs(x))),)
+
+    def bessel_terms(x: Any) -> Sequence[Any]:
+        return bessel(0, x), bessel(1, x) / (x or 1), *height(x)
+
+    def gamma_pdf(a: Any, x: Any) -> Any:
+        return exp((a - 1) * log(x) - x - mpmath.loggamma(a)) if x > 0 else mpmath.nan
+
+    def beta_pdf(a: Any, b: Any, x: Any) -> Any:
+        scale = mpmath.loggamma(a + b) - mpmath.loggamma(a) - mpmath.loggamma(b)
+        return exp((a - 1) * log(x) + (b - 1) * log1p(-x) + scale) if 0 < x < 1 else mpmath.nan
+
+    def summed(x: Any, factor: Callable[[int], Any]) -> Any:
+        total = term = one
+        k = 0
+        while term > total * mpmath.mpf(10) ** (-mp.dps - 3):
+            k += 1
+            term *= factor(k) * x
+            total += term
+        return total
+
+    @functools.cache
+    def gamma_parts(a: Any, x: Any) -> tuple[Any, Any]:
+        if not x > 0:
+            return mpmath.nan, mpmath.nan
+        if x < a + 1:
+            lower = x / a * gamma_pdf(a, x) * summed(x, lambda k: 1 / (a + k))
+            return lower, 1 - lower
+        f, steps = x, int(mp.dps**2 / x / 2.5 + 20 * sqrt(a) + 60)
+        for k in range(steps, 0, -1):  # https://dlmf.nist.gov/8.9.E2
+            f = x + 2 * k - 1 - a + k * (a - k) / (f if k < steps else x + 2 * k + 1 - a)
+        return 1 - x * gamma_pdf(a, x) / f, x * gamma_pdf(a, x) / f
+
+    @functools.cache
+    def beta_cdf(a: Any, b: Any, x: Any) -> Any:
+        if not 0 < x < 1:
+            return mpmath.nan
+        if x > a / (a + b):
+            return 1 - beta_cdf(b, a, 1 - x)
+        return x * (1 - x) / a * beta_pdf(a, b, x) * mpmath.hyp2f1(a + b, 1, a + 1, x)  # 8.17.8
+
+    def beta_terms(a: Any, b: Any, x: Any) -> Sequence[Any]:
+        size = (abs(a - 1) / x + abs(b - 1) / (1 - x)) * (1 + (b + 1) / 8)  # of neighbours of x
+        return [(y + least) * size for y in logarithmic(beta_pdf(a, b, x), x * (1 - x))]
+
+    least = two**-1022  # of a subnormal density a slope has as few digits
+
+    def logarithmic(value: Any, width: Any = 1) -> Sequence[Any]:  # the unit of what is computed by its logarithm
+        return (value * (3 + abs(log(value * width))) * 5 / 4,) if value > 0 else ()
 
     unary: dict[str, tuple[Exact, Exact]] = {
         "neg": (lambda x: -x, lambda x: -one),
@@ -212,6 +306,38 @@ def truths() -> dict[str, Truth]:
         (lambda x: normal_cdf(x) + x * normal(x),),
         terms=lambda x: (normal_cdf(x), x * normal(x)) if x < 0 else (),
     )
+
+    def quantile_slope(p: Any) -> Any:
+        return 1 / normal(normal_ppf(p))
+
+    found["normal_ppf"] = Truth(normal_ppf, (quantile_slope,), None, lambda p: (quantile_slope(p) * 5 / 4,))
+    found["j0"] = Truth(lambda x: bessel(0, x), (lambda x: -bessel(1, x),), height, height)
+    found["j1"] = Truth(lambda x: bessel(1, x), (bessel_slope,), height, bessel_terms)
+    for name, k, sign in (("gammainc", 0, 1), ("gammaincc", 1, -1)):
+        found[name] = Truth(
+            lambda a, x, k=k: gamma_parts(a, x)[k],
+            (None, lambda a, x, sign=sign: sign * gamma_pdf(a, x)),
+            lambda a, x, k=k: logarithmic(gamma_parts(a, x)[k]),
+            lambda a, x: logarithmic(gamma_pdf(a, x), x),
+        )
+    found["gamma_pdf"] = Truth(
+        gamma_pdf,
+        (None, lambda a, x: gamma_pdf(a, x) * ((a - 1) / x - 1)),
+        lambda a, x: logarithmic(gamma_pdf(a, x), x),
+        lambda a, x: [(y + least) * max(1, abs(a - 1) / x) for y in logarithmic(gamma_pdf(a, x), x)],
+    )
+    found["betainc"] = Truth(
+        beta_cdf,
+        (None, None, beta_pdf),
+        lambda a, b, x: logarithmic(beta_cdf(a, b, x)),
+        lambda a, b, x: logarithmic(beta_pdf(a, b, x), x * (1 - x)),
+    )
+    found["beta_pdf"] = Truth(
+        beta_pdf,
+        (None, None, lambda a, b, x: beta_pdf(a, b, x) * ((a - 1) / x - (b - 1) / (1 - x))),
+        lambda a, b, x: logarithmic(beta_pdf(a, b, x), x * (1 - x)),
+        beta_terms,
+    )
     found["lgamma"] = Truth(lgamma, (lambda x: psi(0, x),), lgamma_terms, lambda x: psi_terms(0, x))
     found["digamma"] = Truth(
         lambda x: psi(0, x), (lambda x: psi(1, x),), lambda x: psi_terms(0, x), lambda x: psi_terms(1, x)
@@ -240,6 +366,12 @@ def truths() -> dict[str, Truth]:
     return found
 
 
+def leaves_of(row: ops.Op, numbers: Sequence[float]) -> list[Any]:
+    """Operands of a row as Values, but numbers where it takes only these."""
+    fixed = len(row.shapes)
+    return [*numbers[:fixed], *map(Value, numbers[fixed:])]
+
+
 def mp_oracle(row: ops.Op) -> Exact | None:
     """The value of a row in many digits; None if nothing says what it is. To be called at the precision wanted."""
     truth = truths().get(row.name)
@@ -262,7 +394,7 @@ def torch_rows() -> dict[str, Callable[..., Any]]:
     same_name += " floor round remainder erf erfc lgamma digamma"
     found: dict[str, Callable[..., Any]] = {name: getattr(torch, name) for name in same_name.split()}
     found |= {name: getattr(functional, name) for name in ("logsigmoid", "softplus", "gelu", "silu")}
-    found["normal_cdf"] = torch.special.ndtr
+    found["normal_cdf"], found["normal_ppf"] = torch.special.ndtr, torch.special.ndtri
     found["clip"] = torch.clamp
     found["where"] = lambda c, x, y: torch.where(c.detach() != 0, x, y)
     found["elu"] = lambda x, alpha: functional.elu(x, alpha.item())
@@ -290,6 +422,6 @@ def jax_rows() -> dict[str, Callable[..., Any]]:
     found |= {"neg": jnp.negative, "relu": jax.nn.relu, "sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu}
     found |= {"logsigmoid": jax.nn.log_sigmoid, "softplus": jax.nn.softplus, "elu": jax.nn.elu}
     found |= {"leaky_relu": jax.nn.leaky_relu, "gelu": lambda x: jax.nn.gelu(x, approximate=False)}
-    found |= {"erf": special.erf, "erfc": special.erfc, "normal_cdf": special.ndtr}
+    found |= {"erf": special.erf, "erfc": special.erfc, "normal_cdf": special.ndtr, "normal_ppf": special.ndtri}
     found |= {"lgamma": special.gammaln, "digamma": special.digamma}
     return found

@@ -23,6 +23,7 @@ from wengert import Value, ops
 __all__ = ["SPECIAL", "STORE", "answers", "differs", "gradients", "operands", "same", "stored", "torch_gradients"]
 
 SPECIAL = (-1.3, 0.49, 0.99, 1.01, inf, -inf, nan, 0.0, -0.0)
+SHAPES = (0.0, 1.0, 2.5, inf)  # of a distribution
 BOUNDS = ((-1.0, 1.0), (1.0, -1.0), (0.49, 0.49), (-inf, inf), (nan, 1.0), (-1.0, nan))  # of clip
 STORE = Path(__file__).resolve().parents[2] / "tests" / "ops" / "special_values.txt"
 BEGIN, END = "<!-- special values: begin -->", "<!-- special values: end -->"
@@ -35,10 +36,11 @@ def same(a: float, b: float) -> bool:
 
 def gradients(function: Callable[..., Any], *numbers: float) -> tuple[float, ...]:
     """The value and the gradient with respect to each operand."""
-    leaves = [Value(x) for x in numbers]
-    y = function(*leaves)
+    fixed = len(getattr(function, "shapes", ()))
+    leaves = [Value(x) for x in numbers[fixed:]]
+    y = function(*numbers[:fixed], *leaves)
     y.backward()
-    return (y.data, *[leaf.grad for leaf in leaves])
+    return (y.data, *[nan] * fixed, *[leaf.grad for leaf in leaves])
 
 
 def operands(row: ops.Op) -> Iterator[tuple[float, ...]]:
@@ -49,6 +51,8 @@ def operands(row: ops.Op) -> Iterator[tuple[float, ...]]:
         yield from ((condition, *xs) for condition in SPECIAL for xs in ((0.49, -inf), (nan, 0.99)))
     elif row.name == "clip":
         yield from ((x, *bounds) for x in SPECIAL for bounds in BOUNDS)
+    elif row.shapes:
+        yield from itertools.product(*[SHAPES] * len(row.shapes), SPECIAL)
     elif row.name == "polygamma":
         yield from itertools.product((0.0, 1.0, 2.0, *SPECIAL[:-2]), SPECIAL)
     elif row.name == "dot":

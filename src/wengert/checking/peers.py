@@ -139,6 +139,13 @@ def _torch_table(torch: Any) -> dict[str, Function]:
         "cbrt": of_tensors(lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3)),
         "gaussian": of_tensors(lambda x: torch.exp(-x * x)),
         "normal_cdf": of_tensors(torch.special.ndtr),
+        "normal_ppf": of_tensors(torch.special.ndtri),
+        "gammainc": of_tensors(torch.special.gammainc),
+        "gammaincc": of_tensors(torch.special.gammaincc),
+        "gamma_pdf": of_tensors(lambda a, x: torch.exp(torch.xlogy(a - 1, x) - x - torch.lgamma(a))),
+        "beta_pdf": of_tensors(
+            lambda a, b, x: torch.exp(torch.xlogy(a - 1, x) + torch.xlogy(b - 1, 1 - x) - _log_beta(torch.lgamma, a, b))
+        ),
         "normal_pdf": of_tensors(lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
         "polygamma": lambda n, x: torch.polygamma(int(n), tensor(x)),
         "max": of_many(torch.amax),
@@ -147,6 +154,10 @@ def _torch_table(torch: Any) -> dict[str, Function]:
         "dot": lambda *xs: _dot(torch, *map(tensor, xs)),
     }
     return _table(exceptions, find)
+
+
+def _log_beta(lgamma: Function, a: Any, b: Any) -> Any:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
 def _dot(library: Any, *operands: Any) -> Any:
@@ -222,6 +233,11 @@ def _jax_table(jax: Any) -> dict[str, Function]:
         "gelu": lambda x: jax.nn.gelu(x, approximate=False),
         "gaussian": lambda x: jnp.exp(-x * x),
         "normal_cdf": special.ndtr,
+        "normal_ppf": special.ndtri,
+        "gamma_pdf": lambda a, x: jnp.exp(special.xlogy(a - 1, x) - x - special.gammaln(a)),
+        "beta_pdf": lambda a, b, x: jnp.exp(
+            special.xlogy(a - 1, x) + special.xlogy(b - 1, 1 - x) - _log_beta(special.gammaln, a, b)
+        ),
         "normal_pdf": lambda x: jnp.exp(-x * x / 2) / math.sqrt(2 * math.pi),
         "lgamma": special.gammaln,
         "polygamma": lambda n, x: special.polygamma(jnp.asarray(jax.lax.stop_gradient(n)).astype(int), x),
@@ -286,6 +302,12 @@ def _mpmath_table(mp: Any) -> dict[str, Function]:
         "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
         "gaussian": lambda x: mp.exp(-x * x),
         "normal_cdf": mp.ncdf,
+        "normal_ppf": lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1),
+        "gammainc": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
+        "gammaincc": lambda a, x: mp.gammainc(a, x, regularized=True),
+        "gamma_pdf": lambda a, x: x ** (a - 1) * mp.exp(-x) / mp.gamma(a),
+        "betainc": lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
+        "beta_pdf": lambda a, b, x: x ** (a - 1) * (1 - x) ** (b - 1) / mp.beta(a, b),
         "normal_pdf": mp.npdf,
         "lgamma": lambda x: mp.log(abs(mp.gamma(x))),
         "polygamma": lambda n, x: mp.psi(int(n), x) if mp.isint(n) and n >= 0 else mp.nan,  # integer orders only

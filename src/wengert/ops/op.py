@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 
 from wengert._forks import Lock
 from wengert.errors import ArgumentError, LengthError, OperationError, counted
-from wengert.ops import special
+from wengert.ops import incomplete, special
 from wengert.ops.coerce import data
 
 __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op", "complete"]
 __all__ += ["Operators", "Rule", "by_rule", "interpret", "namespace", "register", "row", "tell_recording"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose left operand is a constant, as in 2 - x
+ROWS = "wengert.ops.table"
 # The modules whose rules `interpret` can read.
-ROWS, SERIES, IMPLICIT = "wengert.ops.table", "wengert.ops.special", "wengert.ops.implicit"
+RULES = (ROWS, special.__name__, incomplete.__name__, "wengert.ops.implicit")
 NONNEGATIVE, AS_OPERANDS = "0, positive or nan", "0, positive or nan where no operand is negative"
 
 
@@ -44,6 +45,7 @@ class Op(NamedTuple):
     graph_partials: Callable[..., Any] = lambda *_: None  # the partials over Values
     series: Callable[..., Any] | None = None  # the value where no library has a function for it: called, not inlined
     written_out: bool = False  # its series takes any operands, and is inlined (see `implicit`)
+    shapes: tuple[str, ...] = ()  # the names of its first operands, if they are numbers without a derivative
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -57,6 +59,12 @@ class Op(NamedTuple):
             if not 0 < missing <= len(self.defaults):
                 raise ArgumentError(f"{self.name} takes {counted(self.arity, 'operand')}, got {len(xs)}")
             xs += self.defaults[-missing:]
+        for name, x in zip(self.shapes, xs, strict=False):
+            if hasattr(x, "backward"):
+                raise ArgumentError(
+                    f"{self.name}: {name} is a Value, and there is no derivative with respect to {name}: "
+                    f"pass a number, as {name}.data"
+                )
         for x in xs:
             apply = getattr(x, "_apply_op", None)
             if apply is not None:
@@ -204,9 +212,7 @@ def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
     >>> interpret(BY_NAME["reciprocal"].value, written)("x")
     'div(1.0, x)'
     """
-    if isinstance(rule, Rule):
-        return rule.over(meanings)
-    if isinstance(rule, FunctionType) and rule.__module__ in (ROWS, SERIES, IMPLICIT) and not rule.__closure__:
+    if isinstance(rule, FunctionType) and rule.__module__ in RULES and not rule.__closure__:
         return FunctionType(rule.__code__, meanings, rule.__name__, rule.__defaults__)
     return rule
 
@@ -237,7 +243,7 @@ def complete(names: dict[str, Any]) -> int:
     Over Values a comparison gives a bool, so `where` needs no node, and the branch that was not taken cannot turn a
     second derivative into 0 * inf.
     """
-    _names.update({**vars(special), **names})
+    _names.update({**vars(special), **vars(incomplete), **names})
     _fill(FLOATS, lambda row: row.value)
     _fill(VALUES, lambda row: row)
     VALUES["where"] = lambda condition, x, y: x if condition else y

@@ -1,4 +1,4 @@
-"""Functions of floats that Python's `math` lacks: the gamma functions, exp(-x*x), and `math` made to follow IEEE 754.
+"""Functions of floats that Python's `math` lacks: gamma, Bessel, normal functions, and `math` after IEEE 754.
 
 The functions from `where` on are rules like those of the table, which can run over any kind of number: names of rows
 then mean these rows, `where` computes both of its sides, and `choose` only the side that is needed.
@@ -9,15 +9,29 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from math import expm1, inf, nan, pi, sin, tan
+from math import cos, expm1, inf, nan, pi, sin, sqrt, tan
 from typing import Any
 
 from wengert.ops.ieee import divide as div
 from wengert.ops.ieee import exp, log
 from wengert.ops.ieee import power as pow_
 
-__all__ = ["atanh", "cbrt", "choose", "erf", "erfc", "floor", "gaussian", "guarded", "lgamma", "log1p", "logarithm"]
-__all__ += ["normal_cdf", "normal_pdf", "polygamma", "remainder", "round_", "sign", "to_multiple", "where"]
+__all__ = [
+    "STIRLING",
+    "atanh",
+    "cbrt",
+    "choose",
+    "erf",
+    "erfc",
+    "exact_product",
+    "expm1",
+    "floor",
+    "gaussian",
+    "guarded",
+    "j0",
+]
+__all__ += ["j1", "j1_slope", "lgamma", "log1p", "logarithm", "mills", "normal_cdf", "normal_pdf", "normal_ppf"]
+__all__ += ["polygamma", "polynomial", "quantile_slope", "remainder", "round_", "sign", "to_multiple", "where"]
 
 # B_2, B_4, ... B_26: the Bernoulli numbers, https://dlmf.nist.gov/24.2
 BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798]
@@ -60,6 +74,74 @@ ERFC = [
     -8.863557604005712e-06, 1.5130109243905226e-06, 1.5813788065975153e-06, -2.282261819413751e-07,
     -2.869359886917421e-07, 2.0902164233586402e-08, 3.5884239034335214e-08, -7.150891145404653e-11,
 ]  # fmt: skip
+# normal_ppf(p) / (p - 0.5) for p from 0.1, in t = 12.5 (p - 0.5)^2 - 1; below,
+# -normal_ppf(p) / r - 1 for r = sqrt(-2 log p) up to 39, in t = 1.7 (s - 0.186), s = (r - 5) / (r + 5)
+PPF = [
+    2.7641859486299936, 0.31925406095629427, 0.08060594058127693, 0.02542326407241116, 0.008914387574170691,
+    0.0033251480795242236, 0.001291569011654941, 0.0005162065534437819, 0.00021073475778058266,
+    8.744851348815404e-05, 3.676298461576825e-05, 1.5619475673391817e-05, 6.696086706108748e-06,
+    2.891363049138272e-06, 1.2524032915268924e-06, 5.471218713005095e-07, 2.481414004212243e-07,
+    1.0948126164896043e-07, 3.752128668223489e-08, 1.656682503210872e-08, 1.7491020504459757e-08,
+    7.866414534615372e-09, -2.520201666481422e-09, -1.1513238811345767e-09, 1.583254850944774e-09,
+    7.163175859290862e-10,
+]  # fmt: skip
+PPF_TAIL = [
+    -0.05557899295241081, 0.1137550337256169, -0.10009290198996648, 0.06182272499955686, -0.035383649262267614,
+    0.019220275597648773, -0.010225829141853023, 0.005335627675356335, -0.002764349823819762, 0.0014178934676626546,
+    -0.0007256179745016491, 0.0003687753731975216, -0.00018743942623202178, 9.469253218578595e-05,
+    -4.7877688327143346e-05, 2.4095309659956082e-05, -1.2307276302369392e-05, 6.134764788233779e-06,
+    -2.8017182983772044e-06, 1.4656930562850251e-06, -1.1720689248476692e-06, 4.902053047445124e-07,
+    2.062809087480564e-07, -1.241378535303588e-08, -3.223248599211996e-07, 1.0099844153956745e-07,
+    1.033601986964747e-07, -2.8364447415193877e-08, -2.7769564415462047e-08, 9.435471934461457e-09,
+]  # fmt: skip
+# (j0(x) - 1) / x^2 up to 2, in t = x*x / 2 - 1; j0 up to 5 and 8, in t = (x - 3.25) / 1.75 and (x - 6.5) / 1.5; the
+# derivatives of these polynomials give j1
+J0 = [
+    -0.22043292779051005, 0.027936272354384152, -0.0015797126886936952, 5.006086457721573e-05,
+    -1.0119825602918645e-06, 1.4172549664557757e-08, -1.4557442364106125e-10, 1.1433918726254019e-12,
+    -7.089526204750322e-15, 3.5578318852482976e-17,
+]  # fmt: skip
+J0_TO_5 = [
+    -0.33275080217061154, -0.4219594540266068, 0.6231291342155276, 0.08314090162733326, -0.1346182670691173,
+    -0.006119738650163346, 0.011918233186747921, 0.0002310007916553432, -0.0005804066386946553,
+    -4.9910991733531134e-06, 1.7936164995768732e-05, 6.004193191560195e-08, -3.834162754854382e-07,
+    -2.0382240483527325e-10, 6.009547354676961e-09, -6.419858809095602e-12, -7.198719285283033e-11,
+    1.3702807188460423e-13, 6.574036925523722e-13,
+]  # fmt: skip
+J0_TO_8 = [
+    0.2600946055816064, 0.23076195211495776, -0.3192328103694946, -0.059931179007749004, 0.06024396384449209,
+    0.003908069967057937, -0.004232578799161811, -0.0001169217805418475, 0.00015743263638234604,
+    1.883336299773969e-06, -3.6524214349315554e-06, -1.540656803899054e-08, 5.8107692247990575e-08,
+    8.965136638332632e-13, -6.742619029753975e-10, 1.6149902925883498e-12, 5.787940304844022e-12,
+    -2.1978108381729443e-14,
+]  # fmt: skip
+J1 = [-2.0 * (k + 1) * (c + after) for k, (c, after) in enumerate(zip(J0, [*J0[1:], 0.0], strict=True))]
+J1_TO_5 = [k * c / -1.75 for k, c in enumerate(J0_TO_5)][1:]
+J1_TO_8 = [k * c / -1.5 for k, c in enumerate(J0_TO_8)][1:]
+# P and x Q of https://dlmf.nist.gov/10.17.E3 from 8 on, for j0 and j1, in t = 2 (8 / x)^2 - 1
+P0 = [
+    0.9994572757882519, -0.0005363673192129684, 6.137416080147722e-06, -2.0527448258799454e-07,
+    1.2803760990761632e-08, -1.2121099519052884e-09, 1.5500758850965851e-10, -2.4911156906092825e-11,
+    4.7832464504070676e-12, -1.0160586409351026e-12, 2.486651879170221e-13, -1.0240462527458219e-13,
+    3.2274659236696375e-14,
+]  # fmt: skip
+Q0 = [
+    -0.12444091103610815, 0.0005466519279472145, -1.1817110661060929e-05, 5.684971970025582e-07,
+    -4.534973207071527e-08, 5.14616046007418e-09, -7.576039459098778e-10, 1.3648031992020618e-10,
+    -2.8806407842213743e-11, 6.540951694630104e-12, -1.7086888259958598e-12, 7.904491537683217e-13,
+    -2.632409683663596e-13,
+]  # fmt: skip
+P1 = [
+    1.0009070262780821, 0.0008988049416705195, -7.959694698478657e-06, 2.45367663311693e-07, -1.470851251614582e-08,
+    1.360297066536911e-09, -1.713127898085761e-10, 2.7234187811287063e-11, -5.1871998149145174e-12,
+    1.0958092927251801e-12, -2.668914316041983e-13, 1.0911783467601572e-13, -3.4273425511664546e-14,
+]  # fmt: skip
+Q1 = [
+    0.3742149922195918, -0.0007697167057640408, 1.456961480970388e-05, -6.633568654309039e-07,
+    5.1361063866241454e-08, -5.720815729915534e-09, 8.315770668743603e-10, -1.4842507670096497e-10,
+    3.110817879111466e-11, -7.031097818821853e-12, 1.828906065466445e-12, -8.401208738069145e-13,
+    2.789203537560468e-13,
+]  # fmt: skip
 
 # 1 / sqrt(2) and 1 / sqrt(2 pi), each as a float and its rounding error; the first also as two halves of 26 bits
 SPLIT = 2.0**27 + 1.0
@@ -67,6 +149,7 @@ ROOT, ROOT_REST = math.sqrt(0.5), -4.833646656726457e-17
 ROOT_UPPER = ROOT * SPLIT - (ROOT * SPLIT - ROOT)
 ROOT_LOWER = ROOT - ROOT_UPPER
 PEAK, PEAK_REST = 0.3989422804014327, -2.4923272022777433e-17
+ROOT_PI, ROOT_PI_REST = 1.772453850905516, -7.666586499825799e-17  # the square root of pi, the same way
 ONE_LESS_EULER, ONE_OVER_SQRT_PI, HALF_LOG_2PI_LESS_HALF = 0.42278433509846713, 0.5641895835477563, 0.4189385332046727
 
 
@@ -149,12 +232,19 @@ def choose(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
     return x() if condition else y()
 
 
-def _polynomial(coefficients: Sequence[float], t: Any) -> Any:
+def polynomial(coefficients: Sequence[float], t: Any) -> Any:
     """Evaluate a polynomial by Horner's rule."""
     total: Any = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
         total = total * t + coefficient
     return total
+
+
+def exact_product(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return x * y and its rounding error, by Dekker's product of halves (https://doi.org/10.1007/BF01397083)."""
+    x1, y1 = x * SPLIT - (x * SPLIT - x), y * SPLIT - (y * SPLIT - y)
+    x2, y2, product = x - x1, y - y1, x * y
+    return product, x1 * y1 - product + x1 * y2 + x2 * y1 + x2 * y2
 
 
 def _exp_of_square(x: Any, factor: float) -> tuple[Any, Any]:
@@ -197,7 +287,7 @@ def erf(x: Any) -> Any:
     """Return the error function, where the C library has none."""
     size = abs(x)
     beyond = lambda: where(x < 0.0, erfc(size) - 1.0, 1.0 - erfc(size))  # noqa: E731  (a form)
-    return choose(size < 1.0, lambda: x * _polynomial(ERF, x * x - 0.5), beyond)
+    return choose(size < 1.0, lambda: x * polynomial(ERF, x * x - 0.5), beyond)
 
 
 def erfc(x: Any) -> Any:
@@ -207,14 +297,94 @@ def erfc(x: Any) -> Any:
     def beyond() -> Any:
         above = where(size > 28.0, 28.0, size)
         power, rest = _exp_of_square(above, 1.0)
-        t, scale = (above - 3.0) / (above + 3.0) - 0.0625, above + 0.75
-        varying = t * _polynomial(ERFC[1:], t)
-        scaled = (ERFC[0] + varying) / scale
-        lost = (ERFC[0] - (ERFC[0] + varying) + varying) / scale  # the rounding error of that sum
+        scale, (total, lost) = above + 0.75, _scaled_erfc(above)
+        scaled, lost = total / scale, lost / scale
         tail = power * (scaled + (scaled * rest + lost))
         return where(x < 0.0, 2.0 - tail, tail)
 
-    return choose(size < 0.5, lambda: 1.0 - x * _polynomial(ERF, x * x - 0.5), beyond)
+    return choose(size < 0.5, lambda: 1.0 - x * polynomial(ERF, x * x - 0.5), beyond)
+
+
+def _scaled_erfc(x: Any) -> tuple[Any, Any]:
+    """Return (x + 0.75) erfc(x) exp(x*x) for x from 0.45 to 28, and its rounding error."""
+    t = (x - 3.0) / (x + 3.0) - 0.0625
+    varying = t * polynomial(ERFC[1:], t)
+    total = ERFC[0] + varying
+    return total, ERFC[0] - total + varying
+
+
+def mills(x: Any) -> Any:
+    """Return Mills' ratio, normal_cdf(-x) / normal_pdf(x), for x from 0.7 to 39: https://dlmf.nist.gov/7.8."""
+    total, lost = _scaled_erfc(x * ROOT)
+    return (ROOT_PI * total + (ROOT_PI * lost + ROOT_PI_REST * total)) / (x + 0.75 / ROOT)
+
+
+def normal_ppf(p: Any) -> Any:
+    """Return the inverse of normal_cdf: infinite at 0 and 1, nan beyond them."""
+    q = where(p < 0.5, p, 1.0 - p)
+
+    def tail() -> Any:
+        squared = -2.0 * log(q)
+        bounded = where(squared > 1600.0, 1600.0, squared)
+        r = sqrt(bounded)
+        product, rest = exact_product(r, r)
+        varying = r * polynomial(PPF_TAIL, 1.7 * ((r - 5.0) / (r + 5.0) - 0.186))
+        size = r + (varying + 0.5 * ((bounded - product) - rest) / r) + (squared - bounded)
+        return where(p < 0.5, -size, size)
+
+    middle = p - 0.5
+    return choose(q > 0.1, lambda: middle * polynomial(PPF, 12.5 * (middle * middle) - 1.0), tail)
+
+
+def quantile_slope(out: Any, p: Any) -> Any:
+    """Return 1 / normal_pdf(out); in the tails by Mills' ratio, as there the rounding of out would count many times."""
+    q = where(p < 0.5, p, 1.0 - p)
+    inside, below = where(q > 0.1, out, 0.0), where(q > 0.0, where(q < 0.2, abs(out), 1.0), 1.0)
+    tail = div(mills(below), where(q > 0.0, q, where(q == 0.0, 0.0, nan)))
+    return where(q > 0.1, div(1.0, normal_pdf(inside)), tail)
+
+
+def j0(x: Any) -> Any:
+    """Return the Bessel function of the first kind of order 0."""
+    size = abs(x)
+    near = lambda: 1.0 + x * x * polynomial(J0, 0.5 * (x * x) - 1.0)  # noqa: E731  (a form)
+    beyond = lambda: _bessel_to_8(size, J0_TO_5, J0_TO_8)  # noqa: E731  (a form)
+    return choose(size < 8.0, lambda: choose(size < 1.6, near, beyond), lambda: _bessel(size, P0, Q0, 0.0))
+
+
+def j1(x: Any) -> Any:
+    """Return the Bessel function of the first kind of order 1."""
+    size = abs(x)
+    sign = where(x < 0.0, -1.0, 1.0)
+    near = lambda: x * polynomial(J1, 0.5 * (x * x) - 1.0)  # noqa: E731  (a form)
+    beyond = lambda: sign * _bessel_to_8(size, J1_TO_5, J1_TO_8)  # noqa: E731  (a form)
+    return choose(size < 8.0, lambda: choose(size < 1.6, near, beyond), lambda: sign * _bessel(size, P1, Q1, 1.0))
+
+
+J1_SLOPE = [  # https://dlmf.nist.gov/10.2.E2
+    (-1) ** k * (2 * k + 1) / (2.0 ** (2 * k + 1) * math.factorial(k) * math.factorial(k + 1)) for k in range(12)
+]
+
+
+def j1_slope(out: Any, x: Any) -> Any:
+    """Return j0 - j1 / x; near 0 by its series, which has derivatives of any order there."""
+    near = abs(x) < 1.0
+    return where(near, polynomial(J1_SLOPE, x * x), j0(x) - div(out, where(near, 1.0, x)))
+
+
+def _bessel_to_8(x: Any, to_5: Sequence[float], to_8: Sequence[float]) -> Any:
+    near, far = lambda: polynomial(to_5, (x - 3.25) / 1.75), lambda: polynomial(to_8, (x - 6.5) / 1.5)
+    return choose(x < 5.0, near, far)
+
+
+def _bessel(x: Any, p: Sequence[float], q: Sequence[float], order: float) -> Any:
+    """Return J of order 0 or 1 for x >= 8: https://dlmf.nist.gov/10.17.E3."""
+    bounded = where(x == inf, 8.0, x)
+    c, s, r = cos(bounded), sin(bounded), 8.0 / bounded
+    t = 2.0 * (r * r) - 1.0
+    even, odd = polynomial(p, t), polynomial(q, t) / bounded
+    along, across = (s - c, -s - c) if order else (c + s, s - c)
+    return sqrt(1.0 / pi / x) * (even * along - odd * across)
 
 
 def lgamma(x: Any) -> Any:
@@ -247,13 +417,13 @@ def _lgamma_by_recurrence(x: Any) -> Any:
 
 
 def _lgamma_near(x: Any) -> Any:
-    return (x - 1.0) * (x - 2.0) * _polynomial(LGAMMA, x - 1.75)
+    return (x - 1.0) * (x - 2.0) * polynomial(LGAMMA, x - 1.75)
 
 
 def _stirling(x: Any) -> Any:
     """Return lgamma(x) for x >= 12: https://dlmf.nist.gov/5.11.E1."""
     r = div(1.0, x)
-    return (x - 0.5) * (log(x) - 1.0) + (HALF_LOG_2PI_LESS_HALF + r * _polynomial(STIRLING, r * r))
+    return (x - 0.5) * (log(x) - 1.0) + (HALF_LOG_2PI_LESS_HALF + r * polynomial(STIRLING, r * r))
 
 
 def _lgamma_reflected(x: Any, above: Any) -> Any:
@@ -287,11 +457,11 @@ def _digamma(x: Any) -> Any:
         total = rest - where(x < 1.0, div(1.0, x), 0.0)
         for k in range(6, 0, -1):
             total = total + where(steps >= float(k), div(1.0, x - float(k)), 0.0)
-        return total + (above - ZERO - ZERO_REST) * _polynomial(DIGAMMA, above - 1.75)
+        return total + (above - ZERO - ZERO_REST) * polynomial(DIGAMMA, above - 1.75)
 
     def by_series() -> Any:
         z = div(1.0, x * x)
-        return log(x) - (div(0.5, x) + z * _polynomial(BEYOND, z))
+        return log(x) - (div(0.5, x) + z * polynomial(BEYOND, z))
 
     return choose(x < 8.0, by_recurrence, by_series)
 
@@ -319,7 +489,7 @@ def _moved(function: Callable[[Any], Any], power: int, x: Any, by: float) -> Any
 
 def _polygamma_by_series(n: int, x: Any) -> Any:
     r = div(1.0, x)
-    return _ratio(float(math.factorial(n - 1)), x, n) * (1.0 + r * (0.5 * n + r * _polynomial(_terms(n), r * r)))
+    return _ratio(float(math.factorial(n - 1)), x, n) * (1.0 + r * (0.5 * n + r * polynomial(_terms(n), r * r)))
 
 
 @functools.cache

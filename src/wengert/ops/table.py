@@ -17,10 +17,11 @@ from functools import reduce
 from math import inf, nan
 from typing import Any
 
-from wengert.ops import ieee, special
+from wengert.ops import ieee, incomplete, special
+from wengert.ops.incomplete import beta_pdf_slope, gamma_pdf_slope
 from wengert.ops.op import AS_OPERANDS, BY_NAME, FLOATS, LEFT, NONNEGATIVE, TABLE, UNARY, VALUES, Op, complete
 from wengert.ops.op import row as _row
-from wengert.ops.special import guarded
+from wengert.ops.special import guarded, j1_slope, mills, quantile_slope
 
 __all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op"]
 
@@ -155,18 +156,12 @@ def _normal(factor: Any, x: Any) -> Any:
 
 
 def _gelu(x: Any) -> Any:
-    return _guarded_form(abs(x + 38.25) < 0.75, lambda: -_normal(_mills(x), x), x * normal_cdf(x))
+    return _guarded_form(abs(x + 38.25) < 0.75, lambda: _normal(x * mills(-x), x), x * normal_cdf(x))
 
 
 def _gelu_slope(x: Any) -> Any:
     plain = normal_cdf(x) + x * normal_pdf(x)
-    return _guarded_form(abs(x + 38.25) < 0.75, lambda: _normal(x - div(_mills(x), x), x), plain)
-
-
-def _mills(x: Any) -> Any:
-    """Return -x times the cdf over the pdf (Mills' ratio), far below 0: https://dlmf.nist.gov/7.12.E1."""
-    r = div(1.0, x * x)
-    return 1.0 - r * (1.0 - r * (3.0 - r * (15.0 - r * (105.0 - r * (945.0 - r * (10395.0 - r * 135135.0))))))
+    return _guarded_form(abs(x + 38.25) < 0.75, lambda: _normal(x + mills(-x), x), plain)
 
 
 def _total(*xs: Any) -> Any:
@@ -352,17 +347,26 @@ erf: Op    = _row("erf", 1, "erf", "the error function",
 erfc: Op   = _row("erfc", 1, "erfc", "1 - erf(x), accurate for large x",
        math.erfc,                       lambda out, x: -TWO_OVER_SQRT_PI * gaussian(x), series=special.erfc)
 normal_cdf: Op = _row("normal_cdf", 1, "Φ", "the normal distribution function, accurate in the lower tail",
-       special.normal_cdf,              lambda out, x: normal_pdf(x), series=special.normal_cdf)
+       special.normal_cdf,              lambda out, x: normal_pdf(x), series=special.normal_cdf, aliases=("norm_cdf",))
+normal_ppf: Op = _row("normal_ppf", 1, "Φ⁻¹", "the inverse of normal_cdf, the normal quantile: nan outside 0 to 1", special.normal_ppf, lambda out, p: quantile_slope(out, p), (0.1, 0.9), series=special.normal_ppf, aliases=("norm_ppf",))
 normal_pdf: Op = _row("normal_pdf", 1, "φ", "the normal density exp(-x*x / 2) / sqrt(2 pi), accurate in the tails",
        special.normal_pdf,              lambda out, x: _guarded_form(out < 1e-305, lambda: _normal(-x, x), -x * out), series=special.normal_pdf)
 gaussian: Op = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
        special.gaussian,                lambda out, x: _gaussian_slope(out, x), sign=NONNEGATIVE, series=special.gaussian)
 lgamma: Op = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
-       special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE, series=special.lgamma)
+       special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE, series=special.lgamma, aliases=("gammaln",))
 digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
        lambda x: polygamma(0.0, x), lambda out, x: polygamma(1.0, x), POSITIVE)
 polygamma: Op = _row("polygamma", 2, "polygamma", "the derivative of digamma of order n: polygamma(n, x)",
        special.polygamma,    lambda out, n, x: (nan, polygamma(n + 1.0, x)), (2.0, 2.0), POSITIVE, series=special.polygamma)
+
+gammainc: Op = _row("gammainc", 2, "P", "the regularized lower incomplete gamma function P(a, x), the cdf of a gamma distribution; a is a number", incomplete.gammainc, lambda out, a, x: (nan, gamma_pdf(a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gammainc, shapes=("a",))
+gammaincc: Op = _row("gammaincc", 2, "Q", "1 - gammainc(a, x), accurate in the upper tail", incomplete.gammaincc, lambda out, a, x: (nan, -gamma_pdf(a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gammaincc, shapes=("a",))
+gamma_pdf: Op = _row("gamma_pdf", 2, "gamma pdf", "the density of a gamma distribution, x**(a - 1) e**-x / gamma(a): the slope of gammainc; a is a number", incomplete.gamma_pdf, lambda out, a, x: (nan, gamma_pdf_slope(out, a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gamma_pdf, shapes=("a",))
+betainc: Op = _row("betainc", 3, "I", "the regularized incomplete beta function I_x(a, b), the cdf of a beta distribution; a and b are numbers", incomplete.betainc, lambda out, a, b, x: (nan, nan, beta_pdf(a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.betainc, shapes=("a", "b"))
+beta_pdf: Op = _row("beta_pdf", 3, "beta pdf", "the density of a beta distribution, x**(a - 1) (1 - x)**(b - 1) / B(a, b): the slope of betainc; a and b are numbers", incomplete.beta_pdf, lambda out, a, b, x: (nan, nan, beta_pdf_slope(out, a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.beta_pdf, shapes=("a", "b"))
+j0: Op     = _row("j0", 1, "J₀", "the Bessel function of the first kind of order 0", special.j0, lambda out, x: -j1(x), series=special.j0)
+j1: Op     = _row("j1", 1, "J₁", "the Bessel function of the first kind of order 1", special.j1, lambda out, x: j1_slope(out, x), series=special.j1)
 
 sum_: Op   = _row("sum", None, "sum", "the sum of the values; 0 of none",
        _total,                          lambda out, *xs: [1.0] * len(xs))

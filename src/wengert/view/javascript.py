@@ -20,7 +20,10 @@ MOST = 256  # the largest number of operands for which a rule is written
 
 # The functions of JavaScript's Math, and those of assets/special.js.
 MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 floor hypot log log10 log1p log2 sign sin"
-OURS = "erf erfc exp2 gaussian lgamma normal_cdf normal_pdf polygamma pow remainder round"
+OURS = (
+    "beta_pdf betainc erf erfc exp2 gamma_pdf gammainc gammaincc gaussian j0 j1 lgamma normal_cdf normal_pdf normal_ppf"
+)
+OURS += " polygamma pow remainder round"
 PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sinh sqrt tan tanh".split()}
 PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "===", "ne": "!=="}
@@ -195,4 +198,6 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
 TERMS: dict[str, Any] = namespace(
     where=_select,
     _guarded_form=lambda condition, careful, plain: _select(condition, careful(), plain),
+    gamma_pdf_slope=lambda out, a, x: out * ((a - 1.0) / x - 1.0),
+    beta_pdf_slope=lambda out, a, b, x: out * ((a - 1.0) / x - (b - 1.0) / (1.0 - x)),
 )

@@ -173,7 +173,7 @@ def by_series(
         name: of the row.
         xp: the library, with NumPy's names.
         choose: the meaning of `choose` in a rule.
-        otherwise: the function for orders that are arrays, as the series needs a number.
+        otherwise: the function for orders that are arrays, as the series needs a number, and for too long series.
         own: the library's meanings of further names.
     """
     series: Any = None
@@ -186,7 +186,10 @@ def by_series(
         if series is None:
             series = interpret(row.series, _meanings(xp, choose, own))
         with np.errstate(all="ignore"):
-            return series(*xs)
+            try:
+                return series(*xs)
+            except OverflowError:  # too many terms
+                return otherwise(*xs)
 
     return function
 
@@ -248,6 +251,22 @@ LIBRARIES = {
             "erf": "torch.erf(x)",
             "erfc": "torch.erfc(x)",
             "normal_cdf": "torch.special.ndtr(x)",
+            "normal_ppf": "torch.special.ndtri(x)",
+            "gammainc": "torch.special.gammainc(torch.as_tensor(x, dtype=torch.float64), y)",
+            "gammaincc": "torch.special.gammaincc(torch.as_tensor(x, dtype=torch.float64), y)",
+            "gamma_pdf": "torch.exp(torch.xlogy(x - 1, y) - y - torch.lgamma(torch.as_tensor(x, dtype=torch.float64)))",
+            "beta_pdf": (
+                "torch.exp(torch.xlogy(x - 1, z) + torch.xlogy(y - 1, 1 - z) + torch.lgamma(torch.as_tensor(x + y,"
+                " dtype=torch.float64)) - torch.lgamma(torch.as_tensor(x, dtype=torch.float64))"
+                " - torch.lgamma(torch.as_tensor(y, dtype=torch.float64)))"
+            ),
+            "j0": (  # PyTorch does not differentiate its Bessel functions
+                "torch.special.bessel_j0(x).detach() - torch.special.bessel_j1(x).detach() * (x - x.detach())"
+            ),
+            "j1": (
+                "torch.special.bessel_j1(x).detach() + torch.where(x == 0, 0.5, torch.special.bessel_j0(x)"
+                " - torch.special.bessel_j1(x) / x).detach() * (x - x.detach())"
+            ),
             "normal_pdf": "torch.exp(-x ** 2 / 2) / (2 * torch.pi) ** 0.5",
             "gaussian": "torch.exp(-x ** 2)",
             "lgamma": "torch.lgamma(x)",
@@ -267,6 +286,12 @@ LIBRARIES = {
             "erf": "jax.scipy.special.erf(x)",
             "erfc": "jax.scipy.special.erfc(x)",
             "normal_cdf": "jax.scipy.special.ndtr(x)",
+            "normal_ppf": "jax.scipy.special.ndtri(x)",
+            "gammainc": "jax.scipy.special.gammainc(x, y)",
+            "gammaincc": "jax.scipy.special.gammaincc(x, y)",
+            "gamma_pdf": "jax.scipy.stats.gamma.pdf(y, x)",
+            "betainc": "jax.scipy.special.betainc(x, y, z)",
+            "beta_pdf": "jax.scipy.stats.beta.pdf(z, x, y)",
             "normal_pdf": "jax.scipy.stats.norm.pdf(x)",
             "gaussian": "jnp.exp(-x ** 2)",
             "lgamma": "jax.scipy.special.gammaln(x)",

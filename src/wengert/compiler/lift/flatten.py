@@ -32,9 +32,11 @@ from wengert.ops import BY_NAME
 __all__ = ["FlatGraph", "Group", "Groups", "flatten"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-CODE = {
-    name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min", "polygamma")
-}
+CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min")}
+FIXED = [  # operations whose k-th operand, if constant, is part of the program
+    [BY_NAME[name].code for name in names.split()]
+    for names in ("polygamma gammainc gammaincc gamma_pdf betainc beta_pdf", "pow betainc beta_pdf")
+]
 REDUCE = {CODE[name]: name for name in ("sum", "max", "min")}
 IS_LISTED = IS_SUM | np.isin(np.arange(len(IS_SUM)), list(REDUCE))  # sums, maxima and minima
 RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths share an array that is at most this much larger
@@ -327,7 +329,7 @@ def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> Groups:
         operand = flat.operands[flat.starts[has] + k]
         signature[has] += random[128 + 8 * k + flat.source[operand]]
         if k <= 1:  # a constant order or exponent counts, too
-            fixed = (codes[has] == CODE[("polygamma", "pow")[k]]) & (flat.source[operand] == CONST)
+            fixed = np.isin(codes[has], FIXED[k]) & (flat.source[operand] == CONST)
             signature[has[fixed]] += random[1024 + operand[fixed] % 3000]
     code = np.where(is_sum, CODE["sum"], codes)
     base = level[nodes].astype(np.uint64) * random[120] + code[nodes].astype(np.uint64) * random[121]

@@ -18,6 +18,7 @@ LIBRARY = Library("c", "", guarded="x")  # rows without a function of C are expa
 SAME = """exp log tanh exp2 expm1 log2 log10 log1p sqrt floor hypot sin cos tan sinh cosh asin acos atan atan2 asinh
 acosh atanh erf erfc"""
 SIGNS = ("add", "sub", "mul", "div")
+LETTERS = str.maketrans(".-+", "dmp")  # of a number in a name
 
 
 expanded: Callable[..., Expr] = LIBRARY.expanded
@@ -110,10 +111,14 @@ def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
         return read(to, row.value, xs)
     if len(registers) != 1:
         raise Unsupported(f"{row.name} of an order known only at run time is computed in Python")
-    name = "_".join([row.name, *[f"{x:g}" for x in xs if x is not registers[0]]])
+    written = "_".join([repr(x).removesuffix(".0") for x in xs if x is not registers[0]])
+    name = "_".join([row.name, *written.translate(LETTERS).split()])
 
     def body(inner: Emitter, x: Register) -> Register:
-        return read(inner, row.series, [x if y is registers[0] else y for y in xs])
+        try:
+            return read(inner, row.series, [x if y is registers[0] else y for y in xs])
+        except OverflowError as why:
+            raise Unsupported(f"{row.name}: {why}; it is computed in Python") from why
 
     return to.outlined(name, body, registers[0])
 
