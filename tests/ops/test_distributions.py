@@ -87,6 +87,14 @@ def test_shapes_from_data_are_computed_one_by_one() -> None:
         assert slope == pytest.approx(w.grad, rel=1e-14)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_shapes_of_too_many_terms_to_write_out(backend: str) -> None:
+    made = wengert.compile(lambda x: wengert.betainc(1e9, 1e9, x), backend=backend)
+    xs = [0.49999 + k * 1e-6 for k in range(20)]
+    for _ in range(2):
+        assert made.map(xs).tolist() == pytest.approx([made.function(x) for x in xs], rel=1e-13)
+
+
 @pytest.mark.mpmath
 def test_third_derivatives_at_the_edges() -> None:
     def thrice(function: Any, x: float) -> float:

@@ -212,6 +212,8 @@ def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
     >>> interpret(BY_NAME["reciprocal"].value, written)("x")
     'div(1.0, x)'
     """
+    if isinstance(rule, Rule):
+        return rule.over(meanings)
     if isinstance(rule, FunctionType) and rule.__module__ in RULES and not rule.__closure__:
         return FunctionType(rule.__code__, meanings, rule.__name__, rule.__defaults__)
     return rule
