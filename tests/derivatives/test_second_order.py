@@ -150,7 +150,8 @@ def test_the_edges_of_every_row(row: Any) -> None:
 
         def f(x: list[Any], numbers: Any = numbers, fixed: Any = fixed, tied: Any = tied, outer: Any = outer) -> Any:
             xs = [c if is_fixed else a for a, c, is_fixed in zip(x, numbers, fixed, strict=True)]
-            y = row(*([x[0]] * len(x) if tied else xs))
+            shapes = numbers[: len(row.shapes)]  # those of a distribution: numbers
+            y = row(*shapes, *([x[-1]] * len(x) if tied else xs)[len(shapes) :])
             return [y, y * y, 0.0 * y + x[0], y * x[-1] - x[0] / 3.0][outer]
 
         if row.name == "pow" and 1e300 in map(abs, numbers):
