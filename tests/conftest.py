@@ -152,6 +152,7 @@ def chromium() -> Iterator[Any]:
     options.add_argument("--window-size=1280,860")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     chrome = webdriver.Chrome(options=options, service=Service(driver))
+    chrome.set_script_timeout(180.0)  # axe on the longest page, on a machine that does other things too
     yield chrome
     chrome.quit()
 

@@ -52,7 +52,7 @@ def page(chromium: Any, address: str) -> Iterator[Any]:
 
 def show(page: Any, address: str, number: int) -> None:
     page.get(f"{address}course/{LESSONS[number].name}.html?runtime=../runtime/")
-    until(lambda: find(page, "#ls").is_displayed())
+    until(lambda: any(made.is_displayed() for made in page.find_elements("css selector", "#ls")))
 
 
 def codes(number: int, solved: bool = True) -> list[str]:
