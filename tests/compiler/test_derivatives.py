@@ -16,6 +16,7 @@ np = pytest.importorskip("numpy")
 import wengert  # noqa: E402
 from tests.random_programs import random_program  # noqa: E402
 from wengert import Value, exp, grad, hessian, hvp, jacobian, jvp, log, nn, tanh, value_and_grad, vjp  # noqa: E402
+from wengert.compiler.backends import BACKENDS  # noqa: E402
 from wengert.derivatives import Numbers  # noqa: E402
 from wengert.ops import BUILT_IN, TABLE, Op  # noqa: E402
 
@@ -353,6 +354,37 @@ def test_a_batch() -> None:
         for _ in range(2):
             assert compiled.map(xs) == pytest.approx(np.array([derivative(x) for x in xs.tolist()]), rel=1e-10)
         assert specializations(compiled) == 1
+
+
+@pytest.mark.parametrize("backend", [name for name in ("numpy", "native", "xla") if BACKENDS[name].is_available()])
+def test_what_is_the_same_for_all_examples_is_computed_once(backend: str) -> None:
+    def reactions(x: Any) -> Any:  # whose products with a direction are constant, but for one
+        fast = 280.0 * x[2] * x[0]
+        return [-1.71 * x[0] + 0.43 * x[1], 1.71 * x[0] - 8.75 * x[1], -fast + 0.69 * x[1], fast, 3.0 * x[1], 2.0]
+
+    def filtered(x: Any) -> Any:
+        state = [x[0], x[1]]
+        for k in range(30):
+            state = [0.9 * state[0] + 0.1 * state[1] + x[2] * 0.01 * k, 0.8 * state[1] + x[2] * x[0]]
+        return state
+
+    xs = np.random.default_rng(2).normal(size=(40, 3))
+    for derivative in (
+        jacobian(reactions),
+        jacobian(filtered),
+        grad(lambda x: sum(reactions(x)[:2])),
+        hessian(lambda x: sum(filtered(x)) + x[0] ** 2),
+        grad(lambda x: 3.0 * x[0] - x[1] / 7.0),
+    ):
+        compiled = wengert.compile(derivative, backend=backend)
+        for _ in range(2):
+            assert are_close(compiled.map(xs), [derivative(x) for x in xs.tolist()], 1e-12)
+        assert specializations(compiled) == 1
+    constant = jacobian(lambda x: [2.0 * x[0], x[0] - x[1], 5.0 * x[2]])
+    compiled = wengert.compile(constant, backend=backend)
+    assert compiled.map(xs).tolist() == [constant(x) for x in xs.tolist()]
+    program = compiled._runtime.last.latest.kernel.program
+    assert [step.out for step in program.each_step() if step.out.batched] == [program.outputs["out"]]
 
 
 # -- what runs --------------------------------------------------------------------------------------------------------

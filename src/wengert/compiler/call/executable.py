@@ -510,9 +510,12 @@ class Workspace:
         made = self.made
         count, numbers = len(made.computed), None
         at = self.targets[0] if self.results is None else 0
-        if at == 0 or made.needs_numbers:
+        if at == 0:
             numbers = self.values(1).reshape(-1).copy()
             at = memory.address(numbers, False, numbers.shape, 0)
+        elif made.needs_numbers:
+            numbers = made.numpy.empty(count)
+            memory.copy(at, memory.address(numbers, False, numbers.shape, 0), count)
         if not memory.finite(at, count):
             return None
         leaves: list[Any] = []

@@ -22,7 +22,7 @@ from wengert.compiler.ir.expression import (
     tangent,
     times,
 )
-from wengert.compiler.ir.passes import fuse, merge_equal_steps, take_factors_out, unmask
+from wengert.compiler.ir.passes import compute_once, fuse, merge_equal_steps, take_factors_out, unmask
 from wengert.compiler.ir.program import (
     BATCH,
     Access,
@@ -56,6 +56,7 @@ __all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE
 __all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Program", "ProgramError"]
 __all__ += ["Slice", "Step", "addresses", "contiguous", "cotangents", "distinct", "expand", "fit", "fuse"]
 __all__ += [
+    "compute_once",
     "grid_rows",
     "has_mask",
     "inputs",

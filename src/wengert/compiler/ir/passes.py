@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from wengert.compiler.ir.expression import Expr, has_mask, rewrite
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
 
-__all__ = ["fuse", "merge_equal_steps", "take_factors_out", "unmask"]
+__all__ = ["compute_once", "fuse", "merge_equal_steps", "take_factors_out", "unmask"]
 
 X: Expr = ("in", 0)
 
@@ -39,6 +40,9 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
     copy = copies.get(id(access.array))
     if copy is None or access.table is not None or access.index is not None or access.base:
         return access
+    source = copy.operands[0]
+    if source.table is not None:
+        return _through_table(access, axes, source)
     own = contiguous(access.array.cell_shape)
     lead = int(access.array.batched)
     inner: list[int] = []  # for each axis of the reader, the axis of the copy that it runs along; -1 for none
@@ -54,11 +58,18 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
             inner.append(which[0] + lead)
     if len({k for k in inner if k >= 0}) < len(copy.axes):
         return access
-    source = copy.operands[0]
-    if source.table is not None:
-        return access
     strides = tuple([source.strides[k] if k >= 0 else 0 for k in inner])
     return Access(source.array, source.base, strides)
+
+
+def _through_table(access: Access, axes: tuple[int, ...], source: Access) -> Access:
+    """Return the access to the source of a copy through a table, if all elements are read in order."""
+    lead = int(axes[:1] == (BATCH,))
+    shape, table = axes[lead:], source.table
+    whole_row = BATCH not in shape and access.strides[lead:] == contiguous(shape) and table.size == prod(shape)
+    if not whole_row or access.strides[:lead] != (int(access.array.batched),) * lead:
+        return access
+    return Access(source.array, source.base, (*source.strides[:lead], *[0] * len(shape)), table.reshape(shape))
 
 
 def merge_equal_steps(program: Program) -> None:
@@ -85,6 +96,45 @@ def merge_equal_steps(program: Program) -> None:
             first[id(step.out)] = known[key]
     program.outputs = {name: first.get(id(array), array) for name, array in program.outputs.items()}
     _drop_unread(program)
+
+
+def compute_once(program: Program) -> None:
+    """Compute once what is the same for all examples of a batch, such as products with a constant direction."""
+    stay = {id(array) for array in (*program.outputs.values(), *program.gradients.values())}  # these have a batch
+    shared: dict[int, Array] = {}
+    for step in program.steps:
+        if isinstance(step, Loop) or (isinstance(step, Compute) and BATCH in step.axes[1:]):
+            stay.update(map(id, step.reads))
+    for step in program.steps:
+        if isinstance(step, Loop) or not step.out.batched or id(step.out) in stay:
+            continue
+        indices = [x.index.array for x in getattr(step, "operands", ()) if x.index is not None]
+        if not any(array.batched and id(array) not in shared for array in (*step.reads, *indices)):
+            shared[id(step.out)] = step.out
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Compute) and step.axes[:1] == (BATCH,):
+            for access in step.operands:
+                if id(access.array) in shared:
+                    access.strides = (0, *access.strides[1:])
+            if id(step.out) in shared:
+                step.operands = [x.permuted(range(1, len(step.axes)), step.axes) for x in step.operands]
+                step.axes = step.axes[1:]
+        elif isinstance(step, Assemble) and id(step.out) in shared:
+            step.parts = [(replace(x, strides=x.strides[1:]), part) for x, part in step.parts]
+        elif isinstance(step, Assemble):
+            for n, (access, part) in enumerate(step.parts):
+                if id(part) in shared:
+                    each = replace(part, name=f"{part.name}_each")
+                    read = Access(part, 0, (0, *contiguous(part.cell_shape)))
+                    steps.append(Compute(each, each.shape, [read], X))
+                    step.parts[n] = access, each
+                    program.arrays.append(each)
+        steps.append(step)
+    program.steps = steps
+    for array in shared.values():
+        array.shape = array.shape[1:]
+        array.__post_init__()
 
 
 def _key(access: Access) -> Any:

@@ -23,6 +23,7 @@ from wengert.compiler.ir import (
     Assemble,
     Compute,
     Program,
+    compute_once,
     contiguous,
     fuse,
     merge_equal_steps,
@@ -170,6 +171,7 @@ def with_derivatives(
         starts.append(starts[-1] + ends[-1].size)
         ends.append(inner.outputs["out"])
     joined(program, ends, [starts[0 if which is None else which + 1] + place for which, place in at], shape)
+    compute_once(program)
     merge_equal_steps(program)
     fuse(program)
     unmask(program)

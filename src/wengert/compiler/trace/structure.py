@@ -8,6 +8,7 @@ later calls.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
@@ -306,7 +307,7 @@ class _Writer:
         result, _ = self.text(self.structure.tree)
         lines = [*self.lines, f"return {result}"]
         exec("def build(r, v, o):\n    " + "\n    ".join(lines), self.space)
-        return self.space["build"], *[any(name in line for line in lines) for name in ("r[", "o[")]
+        return self.space["build"], *[any(re.search(rf"\b{name}\b", line) for line in lines) for name in "ro"]
 
     def named(self, x: Any) -> str:
         name = self.names.setdefault(id(x), f"x{len(self.names)}")
@@ -334,13 +335,14 @@ class _Writer:
         return made, depth + 1
 
     def array(self, tree: Part, place: int) -> tuple[str, int]:
-        """Return an expression for an array; numbers are copied."""
+        """Return an expression for an array; floats are a part of the array of all numbers, which each call makes."""
         dtype, start = self.structure.dtypes[place], self.leaf
         if dtype.kind != "O":
             self.leaf += len(tree.children)
-            copied = "copy()" if dtype.kind == "f" else f"astype({self.named(dtype)})"
+            numbers = "o" if self.leaf - start == len(self.structure.kinds) else f"o[{start}:{self.leaf}]"
+            converted = "" if dtype.kind == "f" else f".astype({self.named(dtype)})"
             reshaped = f".reshape({tree.keys})" if len(tree.keys) > 1 else ""
-            return f"o[{start}:{self.leaf}].{copied}{reshaped}", 2
+            return f"{numbers}{converted}{reshaped}", 2
         items, depth = self.items(tree.children)
         return f"cells({items}, {tree.keys})", depth + 1
 

@@ -1,0 +1,48 @@
+"""A million steps: a compiled call keeps its arguments alone, and runs again when a gradient comes back to it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+STEP, STIFFNESS, DAMPING = 1e-4, 4.0, 0.1
+
+PROGRAM = f"""
+import resource
+import wengert
+from wengert import Value
+
+def thousand(x, v, k):
+    for _ in range(1000):
+        v = v - {STEP} * (k * x + {DAMPING} * v)
+        x = x + {STEP} * v
+    return x, v
+
+start = [Value(1.0), Value(0.5), Value({STIFFNESS})]
+compiled = wengert.compile(thousand)
+compiled.prepare(*start)
+x, v = start[:2]
+for _ in range(1000):
+    x, v = compiled(x, v, start[2])
+x.backward()
+print(x.data, *[given.grad for given in start])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is counted otherwise elsewhere")
+def test_a_million_steps_have_a_gradient_in_500_megabytes() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    numbers, kilobytes = done.stdout.splitlines()
+    once = np.array(
+        [[1.0 - STEP**2 * STIFFNESS, STEP * (1.0 - STEP * DAMPING)], [-STEP * STIFFNESS, 1.0 - STEP * DAMPING]]
+    )
+    moved = np.array([[-(STEP**2), 0.0], [-STEP, 0.0]])  # its derivative with respect to the stiffness
+    both = np.linalg.matrix_power(np.block([[once, moved], [np.zeros((2, 2)), once]]), 1_000_000)
+    start = np.array([1.0, 0.5])
+    expected = [both[0, :2] @ start, both[0, 0], both[0, 1], both[0, 2:] @ start]
+    assert [*map(float, numbers.split())] == pytest.approx(expected, rel=1e-7)
+    assert int(kilobytes) < 500_000
