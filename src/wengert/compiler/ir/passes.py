@@ -64,8 +64,9 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
 
 def _through_table(access: Access, axes: tuple[int, ...], source: Access) -> Access:
     """Return the access to the source of a copy through a table, if all elements are read in order."""
-    lead = int(axes[:1] == (BATCH,))
-    shape, table = axes[lead:], source.table
+    lead, table = int(axes[:1] == (BATCH,)), source.table
+    assert table is not None
+    shape = axes[lead:]
     whole_row = BATCH not in shape and access.strides[lead:] == contiguous(shape) and table.size == prod(shape)
     if not whole_row or access.strides[:lead] != (int(access.array.batched),) * lead:
         return access
