@@ -14,7 +14,7 @@ time until the first result is that of a fresh process without caches, imports l
 what a banded Hessian takes by its size; `--report` tells what runs of Wengert's; `--profile` where the time goes, until
 the first result and in later calls. All of it, into the documentation:
 
-    python -m benchmarks.derivatives --solve --plot docs/images/derivatives.svg --page docs/benchmarks.md
+    python -m benchmarks.derivatives --solve --plot docs/images/derivatives.svg --page docs/benchmarks-derivatives.md
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ from benchmarks.timing import table
 __all__ = ["WAYS", "main"]
 
 CLOSE = 1e-10  # as near as all results are to the first one's, relative to the largest
-SLOW = 1.5  # of the best peer's time: slower tasks are named
+SLOW = 1.5  # of the best peer's time: slower tasks are counted, and so many named
+MOST = 4
 CALLS = 300  # before those that are timed, of a few seconds, or
 FEW = 40  # if they are slow
 SETTLED, LIMIT = 2.0, 60.0  # seconds of them; few of them, if they are slow
@@ -360,11 +361,12 @@ def summary(all_found: Sequence[Found]) -> str:
             continue
         usual = ratio(statistics.geometric_mean(shares.values())), ratio(statistics.median(shares.values()))
         slow = [title for title in sorted(shares, key=shares.__getitem__, reverse=True) if shares[title] > SLOW]
-        listed = "; ".join(f"{title} ({ratio(shares[title])})" for title in slow)
+        listed = ": " if len(slow) <= MOST else ", among them "
+        listed += "; ".join(f"{title} ({ratio(shares[title])})" for title in slow[:MOST])
         said.append(
             f"- {what} takes {usual[0]} of the time of the best peer's in the geometric mean of {len(shares)} tasks, "
             f"{usual[1]} in the median. It is the fastest in {sum(share <= 1.0 for share in shares.values())}"
-            + (f", and above {SLOW}x in {len(slow)}: {listed}." if slow else ".")
+            + (f", and above {SLOW}x in {len(slow)}{listed}." if slow else ".")
         )
     return "\n".join(said)
 
