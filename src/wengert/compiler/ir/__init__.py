@@ -22,7 +22,7 @@ from wengert.compiler.ir.expression import (
     tangent,
     times,
 )
-from wengert.compiler.ir.passes import compute_once, fuse, merge_equal_steps, take_factors_out, unmask
+from wengert.compiler.ir.passes import compute_once, fuse, inline, merge_equal_steps, take_factors_out, unmask
 from wengert.compiler.ir.program import (
     BATCH,
     Access,
@@ -59,6 +59,7 @@ __all__ += [
     "compute_once",
     "grid_rows",
     "has_mask",
+    "inline",
     "inputs",
     "is_nonnegative",
     "may_fold",

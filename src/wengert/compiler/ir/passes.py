@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Expr, has_mask, rewrite
+from wengert.compiler.ir.expression import LEAVES, Expr, has_mask, rename, rewrite, times
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
 
-__all__ = ["compute_once", "fuse", "merge_equal_steps", "take_factors_out", "unmask"]
+__all__ = ["compute_once", "fuse", "inline", "merge_equal_steps", "take_factors_out", "unmask"]
 
 X: Expr = ("in", 0)
+LARGEST = 48  # operations and operands of an expression that others are inlined into
 
 
 def fuse(program: Program) -> None:
@@ -73,6 +74,77 @@ def _through_table(access: Access, axes: tuple[int, ...], source: Access) -> Acc
     return Access(source.array, source.base, (*source.strides[:lead], *[0] * len(shape)), table.reshape(shape))
 
 
+def inline(program: Program) -> None:
+    """Write an elementwise step that one other reads, point by point, into the expression of that one: its numbers then
+    stay in registers. What is computed, and in which order, does not change.
+    """
+    stay = {id(array) for array in (*program.outputs.values(), *program.gradients.values())}
+    for step in program.steps:
+        if isinstance(step, Loop):
+            _inline(step.steps, {id(output.part) for output in step.outputs})
+            stay.update(map(id, (*step.reads, *[array for each in step.steps for array in each.reads])))
+    _inline(program.steps, stay)
+
+
+def _inline(steps: list[Any], stay: set[int]) -> None:
+    uses: dict[int, int] = {}
+    for step in steps:
+        for array in () if isinstance(step, Loop) else (*step.reads, *_chosen_by(step)):
+            uses[id(array)] = uses.get(id(array), 0) + 1
+    makers: dict[int, Compute] = {}
+    gone: set[int] = set()
+    for step in steps:
+        if not isinstance(step, Compute) or has_mask(step.expr):
+            continue
+        if not step.reduce:
+            step.operands, step.expr = _inlined(step, makers, gone)
+            if uses.get(id(step.out)) == 1 and id(step.out) not in stay and step.out.mask is None:
+                makers[id(step.out)] = step
+    steps[:] = [step for step in steps if isinstance(step, Loop) or id(step.out) not in gone]
+
+
+def _inlined(step: Compute, makers: dict[int, Compute], gone: set[int]) -> tuple[list[Access], Expr]:
+    """Return the operands and the expression of a step with those of its operands' makers; note these as `gone`."""
+    operands: list[Access] = []
+    exprs: dict[int, Expr] = {}
+    count = _operations(step.expr) + len(step.operands)
+    for k, access in enumerate(step.operands):
+        maker = makers.get(id(access.array))
+        order = None if maker is None else _order(access, step.axes, maker.axes)
+        if maker is not None and order is not None and times(step.expr, k) == 1:
+            size = _operations(maker.expr) + len(maker.operands)
+            if count + size <= LARGEST:
+                names = {n: len(operands) + n for n in range(len(maker.operands))}
+                operands += [x.permuted(order, maker.axes) for x in maker.operands]
+                exprs[k] = rename(maker.expr, names)
+                gone.add(id(maker.out))
+                count += size
+                continue
+        exprs[k] = ("in", len(operands))
+        operands.append(access)
+    return operands, rewrite(step.expr, lambda leaf: exprs[leaf[1]] if leaf[0] == "in" else leaf)
+
+
+def _order(access: Access, axes: tuple[int, ...], own: tuple[int, ...]) -> list[int] | None:
+    """Return for each axis of a reader that of the step whose whole result it reads; None if it reads it otherwise."""
+    if access.table is not None or access.index is not None or access.base or sorted(axes) != sorted(own):
+        return None
+    order = []
+    for stride, length in zip(access.strides, axes, strict=True):
+        pairs = enumerate(zip(access.array.strides, own, strict=True))
+        order += [k for k, pair in pairs if pair == (stride, length)]
+    return order if sorted(order) == list(range(len(own))) else None
+
+
+def _operations(expr: Expr) -> int:
+    return 0 if expr[0] in LEAVES else 1 + sum(map(_operations, expr[1:]))
+
+
+def _chosen_by(step: Compute | Assemble) -> list[Array]:
+    """Return the integers that choose what a step reads."""
+    return [x.index.array for x in getattr(step, "operands", ()) if x.index is not None]
+
+
 def merge_equal_steps(program: Program) -> None:
     """Let the readers of a step that computes what an earlier one has computed read that one."""
     known: dict[Any, Array] = {}
@@ -109,8 +181,7 @@ def compute_once(program: Program) -> None:
     for step in program.steps:
         if isinstance(step, Loop) or not step.out.batched or id(step.out) in stay:
             continue
-        indices = [x.index.array for x in getattr(step, "operands", ()) if x.index is not None]
-        if not any(array.batched and id(array) not in shared for array in (*step.reads, *indices)):
+        if not any(array.batched and id(array) not in shared for array in (*step.reads, *_chosen_by(step))):
             shared[id(step.out)] = step.out
     steps: list[Step] = []
     for step in program.steps:

@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert import derivatives
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
-from wengert.compiler.ir import Array, Compute, Program, compute_once, fuse, unmask
+from wengert.compiler.ir import Array, Compute, Program, compute_once, fuse, inline, unmask
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
 from wengert.compiler.trace.differentiate import NotDifferentiable, differentiate, operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
@@ -260,6 +260,7 @@ class Differentiation:
         compute_once(program)
         fuse(program)
         unmask(program)
+        inline(program)
         candidate.nodes = max(candidate.nodes, operations(program))
 
 

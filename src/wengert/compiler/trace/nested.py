@@ -26,6 +26,7 @@ from wengert.compiler.ir import (
     compute_once,
     contiguous,
     fuse,
+    inline,
     merge_equal_steps,
     unmask,
     whole,
@@ -175,6 +176,7 @@ def with_derivatives(
     merge_equal_steps(program)
     fuse(program)
     unmask(program)
+    inline(program)
     program.is_derivative = True
     every = [lifted, *[part for part, _ in nested]]
     return Lifted(
