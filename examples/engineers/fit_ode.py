@@ -57,9 +57,11 @@ slopes = wengert.compile(wengert.jacobian(residuals))
 
 def fit(hares, lynx):
     """What SciPy finds, the standard errors, and the scatter of the data."""
-    found = least_squares(value, START, slopes, args=(hares, lynx), bounds=(0.0, np.inf))
+    positive = 0.0, np.inf
+    found = least_squares(value, START, slopes, positive, args=(hares, lynx))
     variance = 2.0 * found.cost / (len(found.fun) - len(found.x))
-    return found.x, np.sqrt(variance * np.diag(np.linalg.inv(found.jac.T @ found.jac))), np.sqrt(variance)
+    covariance = variance * np.linalg.inv(found.jac.T @ found.jac)
+    return found.x, np.sqrt(np.diag(covariance)), np.sqrt(variance)
 
 
 def again(p, scatter, count, seed=0):

@@ -43,8 +43,8 @@ def variances(p, returns):
 
 def terms(p, returns):
     """The negative log likelihood, return by return."""
-    spread = variances(p, returns)
-    return [0.5 * (wengert.log(2.0 * np.pi * v) + (r - p[0]) ** 2 / v) for r, v in zip(returns, spread)]
+    pairs = zip(returns, variances(p, returns))
+    return [0.5 * (wengert.log(2 * np.pi * v) + (r - p[0]) ** 2 / v) for r, v in pairs]
 
 
 def likelihood(p, returns):
@@ -52,7 +52,8 @@ def likelihood(p, returns):
     return sum(terms(p, returns))
 
 
-value, curvature = wengert.compile(wengert.value_and_grad(likelihood)), wengert.compile(wengert.hessian(likelihood))
+value = wengert.compile(wengert.value_and_grad(likelihood))
+curvature = wengert.compile(wengert.hessian(likelihood))
 scores = wengert.compile(wengert.jacobian(terms))
 
 
@@ -62,9 +63,11 @@ def fit(returns):
     start = np.array([np.mean(returns), 0.05 * np.var(returns), 0.05, 0.9])
     p = minimize(value, start, (returns,), "L-BFGS-B", jac=True, bounds=bounds).x
     for _ in range(3):  # steps of Newton's method, to the last digit
-        p = p - np.linalg.solve(np.array(curvature(p, returns)), value(p, returns)[1])
-    inverse, each = np.linalg.inv(np.array(curvature(p, returns))), np.array(scores(p, returns))
-    return p, np.sqrt(np.diag(inverse)), np.sqrt(np.diag(inverse @ each.T @ each @ inverse))
+        p = p - np.linalg.solve(curvature(p, returns), value(p, returns)[1])
+    inverse = np.linalg.inv(curvature(p, returns))
+    each = np.array(scores(p, returns))
+    robust = inverse @ each.T @ each @ inverse
+    return p, np.sqrt(np.diag(inverse)), np.sqrt(np.diag(robust))
 
 
 def draw(picture, p, returns):

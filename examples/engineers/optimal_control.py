@@ -44,17 +44,19 @@ def moved(state, force, h):
     b = at(0.5, a)
     c = at(0.5, b)
     d = at(1.0, c)
-    return [x + h / 6 * (p + 2 * q + 2 * r + s) for x, p, q, r, s in zip(state, a, b, c, d)]
+    slopes = zip(state, a, b, c, d)
+    return [x + h / 6 * (p + 2 * q + 2 * r + s) for x, p, q, r, s in slopes]
 
 
+# The variables z are a state and a force for each stage, and then the last state.
 def cost(z):
-    """The integral of the force squared. The variables are a state and a force for each stage, and the last state."""
+    """The integral of the force squared."""
     forces = z[4::5]
     return SECONDS / len(forces) * sum(f * f for f in forces)
 
 
 def constraints(z):
-    """What is 0: the first state, the last one less what it should be, and each less what the one before comes to."""
+    """What is 0 if the states follow one another, from hanging still to END."""
     out = [*z[:4], *[x - end for x, end in zip(z[-4:], END)]]
     for k in range(0, len(z) - 4, 5):
         later = moved(z[k : k + 4], z[k + 4], SECONDS / (len(z) // 5))
@@ -80,12 +82,18 @@ def guess(count):
 
 def by_scipy(count):
     """The solution by trust-constr."""
-    start = guess(count)
-    none = np.zeros(4 * count + 8)
-    rule = NonlinearConstraint(defects, 0.0, 0.0, jac=slopes, hess=lambda z, m: curvature(z, 0.0, m))
-    options = {"gtol": 1e-8, "xtol": 1e-10, "maxiter": 500}
-    return minimize(value, start, jac=True, hess=lambda z: curvature(z, 1.0, none), constraints=[rule],
-                    method="trust-constr", options=options)  # fmt: skip
+    zeros = np.zeros(4 * count + 8)
+
+    def of_cost(z):
+        return curvature(z, 1.0, zeros)
+
+    def of_rule(z, multipliers):
+        return curvature(z, 0.0, multipliers)
+
+    rule = NonlinearConstraint(defects, 0.0, 0.0, slopes, of_rule)
+    settings = {"method": "trust-constr", "constraints": [rule]}
+    settings["options"] = {"gtol": 1e-8, "xtol": 1e-10, "maxiter": 500}
+    return minimize(value, guess(count), jac=True, hess=of_cost, **settings)
 
 
 def by_ipopt(count):

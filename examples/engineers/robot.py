@@ -19,7 +19,7 @@ import numpy as np
 
 import wengert
 
-JOINTS = [  # of Franka's arm, as Craig (1989) counts them: a, d, and alpha in right angles
+JOINTS = [  # of Franka's arm, as in Craig (1989): a, d, and alpha in right angles
     (0.0, 0.333, 0),
     (0.0, 0.0, -1),
     (0.0, 0.316, 1),
@@ -33,13 +33,15 @@ HOME = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4
 
 def pose(q):
     """Where the flange is, and the direction in which it points."""
-    x, y, z, place = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]
+    x, y, z = np.eye(3).tolist()
+    place = [0.0, 0.0, 0.0]
     for (a, d, turn), angle in zip(JOINTS, q):
         if turn:
             y, z = [turn * v for v in z], [-turn * v for v in y]
         c, s = wengert.cos(angle), wengert.sin(angle)
         place = [p + a * u for p, u in zip(place, x)]
-        x, y = [c * u + s * v for u, v in zip(x, y)], [c * v - s * u for u, v in zip(x, y)]
+        turned = [(c * u + s * v, c * v - s * u) for u, v in zip(x, y)]
+        x, y = zip(*turned)
         place = [p + d * w for p, w in zip(place, z)]
     return np.array([*place, *z])
 
@@ -57,7 +59,7 @@ def circle(seconds):
 
 
 def follow(ticks, pause=True):
-    """Follow the circle; return the errors in metres, and the seconds that each pose with its Jacobian took."""
+    """Follow the circle; return errors in metres, and the seconds of each call."""
     q, damping = HOME.copy(), 1e-6 * np.eye(6)
     kinematics.prepare(q)
     errors, times, due = [], [], time.perf_counter()
@@ -66,7 +68,8 @@ def follow(ticks, pause=True):
         at, jacobian = kinematics(q)
         times.append(time.perf_counter() - began)
         error = circle(1e-3 * tick) - at
-        q += jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + damping, error)
+        damped = jacobian @ jacobian.T + damping
+        q += jacobian.T @ np.linalg.solve(damped, error)
         errors.append(np.linalg.norm(error[:3]))
         due += 1e-3
         if pause:
@@ -78,7 +81,8 @@ def in_c(folder):
     """The same as a function of C."""
     source, library = Path(folder, "kinematics.c"), Path(folder, "kinematics.so")
     source.write_text(kinematics.source("c"))
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
+    command = ["cc", "-O2", "-shared", "-fPIC", source, "-lm", "-o", library]
+    subprocess.run(command, check=True)
     function = ctypes.CDLL(str(library)).kinematics
     function.argtypes = [np.ctypeslib.ndpointer(float, flags="C")] * 2
 

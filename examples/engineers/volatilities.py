@@ -21,8 +21,9 @@ DIFFUSION, JUMPS, MEAN, SPREAD = 0.15, 0.8, -0.12, 0.15  # a year's volatility a
 
 def price(spot, strike, years, rate, sigma):
     """A European call: Black and Scholes (1973)."""
-    d = (log(spot / strike) + (rate + sigma**2 / 2) * years) / (sigma * sqrt(years))
-    return spot * normal_cdf(d) - strike * exp(-rate * years) * normal_cdf(d - sigma * sqrt(years))
+    spread = sigma * sqrt(years)
+    d = (log(spot / strike) + (rate + sigma**2 / 2) * years) / spread
+    return spot * normal_cdf(d) - strike * exp(-rate * years) * normal_cdf(d - spread)
 
 
 def quote(strike, years):
@@ -38,17 +39,23 @@ def quote(strike, years):
 
 
 def implied(paid, spot, strike, years):
-    """The volatility for which the formula of Black and Scholes gives the price that was paid."""
-    return root(lambda sigma: price(spot, strike, years, RATE, sigma) - paid, 0.3, bracket=(0.01, 3.0))
+    """The volatility for which Black and Scholes give the price that was paid."""
+
+    def error(sigma):
+        return price(spot, strike, years, RATE, sigma) - paid
+
+    return root(error, 0.3, bracket=(0.01, 3.0))
 
 
 @wengert.compile
 def greeks(paid, strike, years):
-    """The volatility, delta, gamma, vega, vanna and volga; and what a price higher by 1 does to the volatility."""
+    """The volatility, delta, gamma, vega, vanna and volga; the first by the price."""
     sigma = implied(paid, SPOT, strike, years)
+    option = SPOT, strike, years, RATE, sigma
     delta, vega = grad(price, 0), grad(price, 4)
     of = [delta, grad(delta, 0), vega, grad(delta, 4), grad(vega, 4)]
-    return [sigma, *[f(SPOT, strike, years, RATE, sigma) for f in of], grad(implied)(paid, SPOT, strike, years)]
+    by_price = grad(implied)(paid, SPOT, strike, years)
+    return [sigma, *[f(*option) for f in of], by_price]
 
 
 def surface(strikes=40, dates=25):
@@ -80,9 +87,10 @@ def main(pictures):
     began = time.perf_counter()
     found = greeks.map(paid, strike, years)
     seconds = time.perf_counter() - began
-    print("strike  years    price  volatility   delta    gamma     vega    vanna    volga  d vol/d price")
+    print("strike  years    price     vol   delta   gamma    vega   vanna   volga by price")
     for k in range(0, len(paid), 250):
-        print(f"{strike[k]:6.2f} {years[k]:6.2f} {paid[k]:8.4f}" + "".join(f"{x:9.4f}" for x in found[k]))
+        row = "".join(f"{x:8.4f}" for x in found[k])
+        print(f"{strike[k]:6.2f} {years[k]:6.2f} {paid[k]:8.4f}{row}")
     print(f"{len(paid)} quotes in {1e3 * seconds:.2f} ms")
     for picture in pictures:
         draw(picture, strike, years, found[:, 0])
