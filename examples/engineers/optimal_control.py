@@ -44,8 +44,8 @@ def moved(state, force, h):
     b = at(0.5, a)
     c = at(0.5, b)
     d = at(1.0, c)
-    slopes = zip(state, a, b, c, d)
-    return [x + h / 6 * (p + 2 * q + 2 * r + s) for x, p, q, r, s in slopes]
+    parts = zip(state, a, b, c, d)
+    return [x + h / 6 * (p + 2 * q + 2 * r + s) for x, p, q, r, s in parts]
 
 
 # The variables z are a state and a force for each stage, and then the last state.
