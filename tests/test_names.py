@@ -23,7 +23,12 @@ pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engin
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs" / "api").glob("*.md"))
 API = {path.stem: path.read_text(encoding="utf-8") for path in PAGES if path.stem != "course"}  # not of this package
-WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.*"))]
+WRITTEN = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*.*")),
+    *sorted((ROOT / "examples").glob("*/*.py")),
+]
 
 ELSEWHERE = {  # what users ask `wengert` for, and the module that has it
     "MLP": "nn",

@@ -470,3 +470,19 @@ def test_fit_does_not_prepare_what_the_counts_leave_to_the_engine(monkeypatch: p
     history = wengert.fit(model, wengert.losses.mse, [[0.0], [1.0]], [0.0, 1.0], optimizer, 2, progress=False)
     assert history.backend == "eager"
     assert not lifted
+
+
+def test_a_run_that_is_not_recorded_says_why() -> None:
+    cache: dict[str, float] = {}
+
+    def filled(x: Any) -> Any:
+        return cache.setdefault("rate", 2.0) * x
+
+    function = wengert.compile(filled)
+    function(1.0)
+    assert "the function itself runs: it changes cache; the next call is observed again" in function.report()
+    with pytest.raises(ArgumentError, match="nothing has been compiled yet: it changes cache; the next call is"):
+        function.source()
+    function(1.0)
+    assert "observed again" not in function.report()
+    assert "p1 * x" in function.source()

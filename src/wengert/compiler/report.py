@@ -56,7 +56,7 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
     yield f"{name}, {kind}: {calls}{examples}, {entry.checks:,} of them checked against the function"
     if entry.fallback_reason:
         yield f"  runs uncompiled: {entry.fallback_reason}"
-    elif entry.is_eager:
+    elif entry.is_eager or (entry.clause and not entry.specializations and entry.candidate is None):
         yield f"  the function itself runs: {entry.clause}"
     if entry.not_finite:
         fell_back = f"{counted(entry.not_finite, 'call')} fell back to the function"

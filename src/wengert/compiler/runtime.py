@@ -388,6 +388,7 @@ class Runtime:
             lists = "lists" if batched else "lists, tuples, dicts and arrays"
             watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them"
         entry.changes += bool(watch.change)
+        entry.clause = f"{watch.change}; the next call is observed again" if watch.change else ""
         if watch.effect or entry.changes == policy.CHANGES:
             self.fall_back(entry, watch.effect or watch.change)
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache

@@ -28,6 +28,7 @@ __all__ += ["presented", "recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
+FLOATS = (float, np.float64)
 HOLDS: dict[str, Callable[..., Any]] = {  # the comparisons of guards, for numbers and arrays of a library
     "lt": lambda x, y, xp=np: x < y,
     "le": lambda x, y, xp=np: x <= y,
@@ -410,9 +411,12 @@ def _computed(name: str, *xs: Any) -> Any:
         if issubclass(type(x), Value):
             return PYTHON[name](*[each.operand() if type(each) in TRACED else each for each in xs])
     numbers = [*map(number_of, xs)]
-    if name in ("add", "sub", "mul") and type(numbers[0]) is type(numbers[1]) is float:  # skips the checks below
-        recorder = _recorder_of(xs)
-        made = PYTHON[name](*numbers)
+    if name in ("add", "sub", "mul") and type(numbers[0]) in FLOATS and type(numbers[1]) in FLOATS:
+        recorder = _recorder_of(xs)  # skips the checks below
+        try:
+            made = PYTHON[name](*numbers)
+        except Exception:  # as NumPy is set, or a filter of warnings
+            return computed(PYTHON[name], *xs)
         if not recorder.open:
             return made
         made = Number(recorder, made, PYTHON[name](*map(as_operand, xs)))
