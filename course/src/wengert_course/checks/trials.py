@@ -20,6 +20,7 @@ __all__ = ["TRIALS"]
 PASS = "grad backward"  # what a trial of a whole backward pass needs
 EXPRESSION = f"{PASS} __add__ __mul__"
 TWICE = "a value used twice"  # a row that the operations share
+NEURON = "o = tanh(x1 * w1 + x2 * w2 + bias)"
 Row = tuple[Any, ...]  # what a Trial is made of
 
 
@@ -48,8 +49,8 @@ def _operation(
     def alone(kit: Kit) -> Iterator[Outcome]:
         for at in drawn(kit):
             yield from kit.tell(text, at)
-            if binary:
-                yield kit.where(at), f"a, after {text}", kit.value(kit.scope["a"])
+            for name in "ab" if binary else "":
+                yield kit.where(at), f"{name}, after {text}", kit.value(kit.scope[name])
             if kit.plan.product and kit.plan.mode == "backward":
                 yield from kit.tell(f"({text}) * c", {**at, "c": 5.0}, "a b" if binary else "a c")
 
@@ -77,14 +78,14 @@ def _operation(
 
 
 def _leaf(kit: Kit) -> Iterator[Outcome]:
-    for number in (2, *kit.numbers.numbers(3)):
+    for number in (2, *kit.numbers.points()):
         yield f"a = Value({number})", "a.data", kit.value(kit.make(number))
 
 
 def _repr(kit: Kit) -> Iterator[Outcome]:
     if getattr(kit.make, "__repr__", None) is object.__repr__:
         kit.unfit("absent", "Python's own repr")
-    for number in kit.numbers.numbers(2):
+    for number in kit.numbers.points():
         yield f"a = Value({number})", "the number that repr(a) shows", _shown_number(repr(kit.make(number)), number)
 
 
@@ -115,17 +116,31 @@ def _parts(kit: Kit) -> Iterator[Outcome]:
     yield where, "the sum of the leaves' numbers under (a * b + c) * f", sum(ends)
 
 
+def _operands(kit: Kit) -> Iterator[Outcome]:
+    for what in ("a + b", "a * b"):
+        parts = kit.parts(kit.run(what, kit.drawn("a b")))
+        own = sum([part is kit.scope[name] for part in parts for name in "ab"])
+        yield "", f"how many of a and b themselves are in the _prev of {what}", float(own)
+
+
+def _wrapped(kit: Kit) -> Iterator[Outcome]:
+    numbers = kit.drawn("a")
+    parts = kit.parts(kit.run("a + 3", numbers))
+    yield kit.where(numbers), "the sum of the numbers in the _prev of a + 3", sum([kit.value(part) for part in parts])
+
+
 OPS = (("+", "add", "plus", "sum"), ("*", "mul", "times", "prod"))
 
 
 def _symbols(kit: Kit) -> Iterator[Outcome]:
     a, b = kit.leaves(*kit.numbers.numbers(2))
-    symbols = {what: getattr(x, kit.names["_op"]) for what, x in (("a + b", a + b), ("a * b", a * b))}
+    named = (("a + b", a + b), ("a * b", a * b), ("a", a))
+    symbols = {what: getattr(x, kit.names["_op"]) for what, x in named}
     if not any(symbols.values()):
         kit.unfit("absent", "no operation has its symbol")
     for what, symbol in symbols.items():
         number = next((number for number, names in enumerate(OPS, 1) if symbol in names), 3 if symbol else 0)
-        yield "", f"the symbol of {what} (1 for '+', 2 for '*')", float(number)
+        yield "", f"the symbol of {what} (1 for '+', 2 for '*', 0 for '')", float(number)
 
 
 def _label(kit: Kit) -> Iterator[Outcome]:
@@ -133,8 +148,9 @@ def _label(kit: Kit) -> Iterator[Outcome]:
         a = kit.make(kit.numbers.number(), label="a")
     except TypeError:
         kit.unfit("absent", "no label")
-    kept = getattr(a, kit.names.get("label", "label"), None) == "a"
-    yield "a = Value(..., label='a')", "whether a.label is 'a' (1: it is)", float(kept)
+    for x, label in ((a, "a"), (kit.make(2.0), "")):
+        kept = getattr(x, kit.names.get("label", "label"), None) == label
+        yield f"x = Value(..., label={label!r})", f"whether x.label is {label!r} (1: it is)", float(kept)
 
 
 def _by_hand(names: str) -> Callable[[Kit], Iterator[Outcome]]:
@@ -143,6 +159,10 @@ def _by_hand(names: str) -> Callable[[Kit], Iterator[Outcome]]:
     def run(kit: Kit) -> Iterator[Outcome]:
         for name in names.split():
             data, grad = kit.look(name)
+            if hasattr(getattr(kit.space.get(name), "grad", None), "data"):
+                kit.unfit(
+                    "gradient", f"{name}.grad is a Value, where a number is asked for: f.data * L.grad, as an example"
+                )
             yield "", f"{name}.data", data
             yield "", f"{name}.grad", grad
 
@@ -174,6 +194,12 @@ def _calls(kit: Kit) -> Iterator[Outcome]:
         early = [user for user in uses if user not in calls[:first] and calls.count(name) == 1]
         what = f"how many of the nodes made of {name} are called only after it"
         yield f"{CALLS}; L.backward()", what, float(len(early))
+    kit.backward(kit.run("a * b", kit.drawn("a b")))
+    yield (
+        f"{CALLS}; L.backward()",
+        "how often backward() of another expression calls L._backward()",
+        calls.count("L") - 1.0,
+    )
 
 
 def _record(kit: Kit, node: Any, name: str, calls: list[str]) -> None:
@@ -361,9 +387,13 @@ BASICS: list[Row] = [
     ("a.grad, at first", "start", "core", "", _start, "grad", 3),
     *_operation("a + b", "add", "__add__", 1),
     *_operation("a + 3", "add", "__add__", 1),
+    *_operation("a + 3", "add", "__add__", 1, text="a + 0.5"),
     *_operation("a * b", "mul", "__mul__", 1),
     *_operation("a * 3", "mul", "__mul__", 1),
+    *_operation("a * 3", "mul", "__mul__", 1, text="a * 0.5"),
     ("c._prev", "parts", "kept", "", _parts, "_prev __add__ __mul__", 2),
+    ("c._prev", "operands", "own", "", _operands, "_prev __add__ __mul__", 2),
+    ("c._prev", "wrapped", "own", "", _wrapped, "_prev __add__", 2),
     ("c._op", "symbols", "own", "", _symbols, "_op __add__ __mul__", 2),
     ("Value(2.0, label='a')", "label", "own", "", _label, "", 2),
     *_operation("a.tanh()", "tanh", "tanh", 4, "kept", points=(0.0, 3.0)),
@@ -374,14 +404,14 @@ BASICS: list[Row] = [
     *_operation("-a", "neg", "__neg__"),
     *_operation("a - b", "sub", "__sub__"),
     *_operation("a - 3", "sub", "__sub__"),
-    *_operation("3 - a", "rsub", "__rsub__", kind="optional"),
+    *_operation("3 - a", "rsub", "__rsub__", kind="kept"),
     *_operation("a ** n", "pow", "__pow__", text="a ** 3", points=(0.0,)),
     *_operation("a ** n", "pow", "__pow__", text="a ** 2", points=(0.0,)),
     *_operation("a ** n", "pow", "__pow__", text="a ** -1"),
     *_operation("a ** n", "pow", "__pow__", text="a ** 0.5", positive=True),
     *_operation("a / b", "div", "__truediv__"),
     *_operation("a / 4", "div", "__truediv__"),
-    *_operation("4 / a", "rdiv", "__rtruediv__", kind="optional"),
+    *_operation("4 / a", "rdiv", "__rtruediv__", kind="kept"),
     ("sum([a, b, c])", "sum", "core", "radd", _sum, "__add__ __radd__", 7),
 ]
 TRIALS: list[Row] = [
@@ -406,7 +436,7 @@ TRIALS: list[Row] = [
     ("backward() of a second expression", "again", "core", "", _again, EXPRESSION, 6),
     ("a gradient set to zero, then a new expression", "zeroed", "core", "", _zeroed, EXPRESSION, 6),
     ("L = (a * b + c) * f", "by hand L", "own", "", _by_hand("a b c f e d L"), "", 3),
-    ("o = tanh(x1 * w1 + x2 * w2 + b)", "by hand o", "own", "", _by_hand("x1 w1 x2 w2 b n o"), "", 3),
+    (NEURON, "by hand o", "own", "", _by_hand("x1 w1 x2 w2 bias x1w1 x2w2 both n o"), "", 3),
     ("backward() twice on one expression", "second", "note", "", _second, EXPRESSION, 6),
     ("two results that share a part", "two losses", "note", "", _after_another("b * b + b", LOSSES), EXPRESSION, 6),
     ("a leaf set to zero, backward() again", "leaf zeroed", "note", "", _after_another("c", ZEROED), EXPRESSION, 6),
