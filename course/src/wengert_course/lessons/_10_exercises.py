@@ -183,8 +183,8 @@ history.accuracy[-1]
 # %% [markdown]
 # ## Every operation, by nudging
 #
-# An engine is as right as its slopes. Wengert's operations stand in one table, and so one loop tries them all: each at a point
-# where it has a slope, `backward()` beside lesson 0.
+# An engine is as right as its slopes. Wengert's operations stand in one table, and so one loop tries all of one or two
+# numbers: each at a point where it has a slope, `backward()` beside lesson 0.
 
 # %% tags=["unchecked"]
 import wengert
@@ -200,7 +200,7 @@ def nudged(f, xs, i, h=1e-6):
 worst = {}
 for op in TABLE:
     f = getattr(wengert, op.name, None)
-    if f is None or op.arity not in (1, 2) or op.name in ("stop_gradient", "polygamma"):
+    if f is None or op.shapes or op.arity not in (1, 2) or op.name in ("stop_gradient", "polygamma"):
         continue
     xs = [1.3, 0.4] if op.name == "acosh" else [0.4, 1.3]
     xs = xs[: op.arity]
