@@ -19,6 +19,11 @@ __all__ = ["TRIALS"]
 
 PASS = "grad backward"  # what a trial of a whole backward pass needs
 EXPRESSION = f"{PASS} __add__ __mul__"
+ZEROED = "for _ in range(3): zero(a, b); back(a * b + a)"
+SECOND = "s = a * b; c = s * s; back(c); back(c)", "c = a * b; back(c); back(c)"
+LOSSES = "s = a * b; c = s * s; d = s * s + s; back(c); zero(a); back(d)"
+AGAIN_ZEROED = "s = a * b; c = s * s; back(c); zero(a); back(c)"
+CHANGED = "c = a * b; put(b, 100.0); back(c)"
 TWICE = "a value used twice"  # a row that the operations share
 NEURON = "o = tanh(x1 * w1 + x2 * w2 + bias)"
 Row = tuple[Any, ...]  # what a Trial is made of
@@ -277,60 +282,20 @@ def _ladder(kit: Kit) -> Iterator[Outcome]:
     yield from kit.gradients("a = 1", "forty doublings of a", s, a=a)
 
 
-def _again(kit: Kit) -> Iterator[Outcome]:
-    x = kit.numbers.number()
-    yield from kit.tell("a * a", {"a": x})
-    a = kit.scope["a"]
-    kit.backward(a * kit.make(5.0))
-    what = f"the gradient of a, after backward() of a * a and then of a * 5: {2 * x:g} + 5"
-    yield f"a = {x:g}", what, kit.grad(a)
-
-
-def _zeroed(kit: Kit) -> Iterator[Outcome]:
-    x, y = kit.numbers.numbers(2)
-    a, b = kit.leaves(x, y)
-    for _ in range(3):
-        kit.zero(a, b)
-        yield from kit.gradients(f"a = {x:g}, b = {y:g}", "a * b + a", a * b + a, a=a, b=b)
-
-
-# -- what is told, and does not count: limits that micrograd itself has ------------------------------------------------
-
-
-def _second(kit: Kit) -> Iterator[Outcome]:
-    c = kit.run("b = a * two; b * b", {"a": 3.0, "two": 2.0})
-    kit.backward(c)
-    kit.backward(c)
-    what = "the gradient of a after two backward() of c, twice"
-    yield "a = 3; c = (a * 2) * (a * 2)", f"{what} 24", kit.grad(kit.scope["a"])
-    c = kit.run("a * b", {"a": 3.0, "b": 4.0})
-    kit.backward(c)
-    kit.backward(c)
-    yield "a = 3, b = 4; c = a * b", f"{what} 4", kit.grad(kit.scope["a"])
-
-
-def _after_another(second: str, where: str) -> Callable[[Kit], Iterator[Outcome]]:
-    """backward() of one result, the leaf set to zero, and backward() of another."""
+def _after(*programs: str, **numbers: float) -> Callable[[Kit], Iterator[Outcome]]:
+    """The gradient of a after each program, on these numbers; in it stand back(c), zero(a) and put(a, 2.0)."""
 
     def run(kit: Kit) -> Iterator[Outcome]:
-        root = kit.run(f"b = a * three; c = b * b; {second}", {"a": 2.0, "three": 3.0})
-        kit.backward(kit.scope["c"])
-        kit.zero(kit.scope["a"])
-        kit.backward(root)
-        yield where, "the gradient of a", kit.grad(kit.scope["a"])
+        for program in programs:
+            given = numbers or kit.drawn("a b")
+            scope = {name: kit.make(number) for name, number in given.items()}
+            exec(program, {"back": kit.backward, "zero": kit.zero, "put": kit.put}, scope)
+            yield f"{kit.where(given)}; {program}", "the gradient of a", kit.grad(scope["a"])
 
     return run
 
 
-LOSSES = "a = 2; b = a * 3; c = b * b; d = b * b + b; c.backward(); a.grad = 0; d.backward()"
-ZEROED = "a = 2; b = a * 3; c = b * b; c.backward(); a.grad = 0; c.backward()"
-
-
-def _changed(kit: Kit) -> Iterator[Outcome]:
-    c = kit.run("a * b", {"a": 3.0, "b": 2.0})
-    kit.put(kit.scope["b"], 100.0)
-    kit.backward(c)
-    yield "a = 3, b = 2; c = a * b; b.data = 100; c.backward()", "the gradient of a", kit.grad(kit.scope["a"])
+# -- what is told, and does not count: limits that micrograd itself has ------------------------------------------------
 
 
 def _chain(kit: Kit) -> Iterator[Outcome]:
@@ -433,14 +398,14 @@ TRIALS: list[Row] = [
     ("an expression of twenty operations", "long", "core", "", _long, EXPRESSION, 6),
     ("random expressions", "random", "core", "", _random, EXPRESSION, 6),
     ("forty doublings, s = s + s * one", "ladder", "core", "", _ladder, EXPRESSION, 6),
-    ("backward() of a second expression", "again", "core", "", _again, EXPRESSION, 6),
-    ("a gradient set to zero, then a new expression", "zeroed", "core", "", _zeroed, EXPRESSION, 6),
+    ("backward() of a second expression", "again", "core", "", _after("back(a * a); back(a * b)"), EXPRESSION, 6),
+    ("a gradient set to zero, then a new expression", "zeroed", "core", "", _after(ZEROED), EXPRESSION, 6),
     ("L = (a * b + c) * f", "by hand L", "own", "", _by_hand("a b c f e d L"), "", 3),
     (NEURON, "by hand o", "own", "", _by_hand("x1 w1 x2 w2 bias x1w1 x2w2 both n o"), "", 3),
-    ("backward() twice on one expression", "second", "note", "", _second, EXPRESSION, 6),
-    ("two results that share a part", "two losses", "note", "", _after_another("b * b + b", LOSSES), EXPRESSION, 6),
-    ("a leaf set to zero, backward() again", "leaf zeroed", "note", "", _after_another("c", ZEROED), EXPRESSION, 6),
-    ("data changed before backward()", "changed", "note", "", _changed, EXPRESSION, 6),
+    ("backward() twice on one expression", "second", "note", "", _after(*SECOND, a=3.0, b=2.0), EXPRESSION, 6),
+    ("two results that share a part", "two losses", "note", "", _after(LOSSES, a=2.0, b=3.0), EXPRESSION, 6),
+    ("a leaf set to zero, backward() again", "leaf zeroed", "note", "", _after(AGAIN_ZEROED, a=2.0, b=3.0), EXPRESSION, 6),
+    ("data changed before backward()", "changed", "note", "", _after(CHANGED, a=3.0, b=2.0), EXPRESSION, 6),
     ("a chain of 10,000 operations", "chain", "note", "", _chain, EXPRESSION, 6),
     ("a shared node is looked up", "lookup", "note", "", _lookup, EXPRESSION, 5),
     ("relu at 0", "relu 0", "note", "relu", _at("a.relu()", 0.0), f"{PASS} relu", 6),
