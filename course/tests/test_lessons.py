@@ -25,27 +25,28 @@ from wengert_course.checks.probe import ASKED as TESTED
 
 @pytest.mark.parametrize("number", LESSONS)
 def test_a_gap_that_is_empty_is_not_yet_and_nothing_is_wrong(number: int, tmp_path: Path) -> None:
-    report = graded(handed_in(tmp_path, number, solved=False), number)
+    report = graded(handed_in(tmp_path, number, solved=False))
     assert report.not_yet
     assert counted(report) == [], str(report)
-    assert not report.right
+    assert (report.step, report.begun, report.right) == (number, False, False)
+    assert str(report).splitlines()[0].endswith(f"step {number} ({report.title}), not begun")
     assert "; not yet: " in verdict(report)
     assert "wrong" not in verdict(report)
 
 
 @pytest.mark.parametrize("number", LESSONS)
 def test_the_solution_passes_its_step(number: int, tmp_path: Path) -> None:
-    report = graded(handed_in(tmp_path, number), number)
+    report = graded(handed_in(tmp_path, number))
     assert report.right, str(report)
     assert counted(report) == []
-    assert (report.step, report.not_yet) == (number, ())
+    assert (report.step, report.begun, report.not_yet) == (number, True, ())
     assert f"Step {number} is done." in str(report) or number == 12
 
 
 @pytest.mark.parametrize(("number", "which"), [(number, i) for number in TESTED for i in range(len(SLIPS[number]))])
 def test_a_slip_is_told_at_its_line_of_the_table(number: int, which: int, tmp_path: Path) -> None:
     name, slip = SLIPS[number][which]
-    report = graded(handed_in(tmp_path, number, slip), number)
+    report = graded(handed_in(tmp_path, number, slip))
     assert name in {row.name for row in report.rows if row.state == "wrong"}, str(report)
     assert not report.right
 
@@ -251,10 +252,10 @@ def test_a_cell_that_fails_leaves_what_the_others_make(tmp_path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
     broken = {"cell_type": "code", "metadata": {}, "source": "nobody_wrote_this()"}
     path.write_text(json.dumps({"cells": [broken, *notebook["cells"], broken]}), encoding="utf-8")
-    report = graded(path, 1)
+    report = graded(path)
     assert report.right
     assert "cell 1, line 1: NameError: name 'nobody_wrote_this' is not defined" in report.output
     wrong = {**broken, "source": "def f(:"}
     path.write_text(json.dumps({"cells": [*notebook["cells"], wrong]}), encoding="utf-8")
     with pytest.raises(ArgumentError, match=r"cell \d+, line 1.*SyntaxError"):
-        graded(path, 1)
+        graded(path)
