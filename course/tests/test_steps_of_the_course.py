@@ -94,20 +94,6 @@ def test_a_gradient_may_be_none_before_backward(tmp_path: Path) -> None:
     assert tried(tmp_path, text).findings == ()
 
 
-def test_gradients_by_hand_in_a_dict() -> None:
-    right = {"L": 1.0, "d": -2.0, "f": 4.0, "e": -2.0, "c": -2.0, "a": 6.0, "b": -4.0}
-    report = check(right)
-    assert [row.state for row in report.rows[:-1]] == ["ok"] * 7
-    assert [one.name for one in report.not_yet] == [NEURON]
-    neuron = {"o": 1.0, "n": 0.5, "bias": 0.5, "x1": -1.5, "w1": 1.0, "x2": 0.5, "w2": 0.0}
-    assert [row.state for row in check(neuron).rows if row.name.startswith("do/")] == ["ok"] * 7
-    wrong = check(right | {"a": -4.0, "b": 4.0, "d": 4.0})
-    assert [finding.slip for finding in wrong.findings] == ["swapped factors", "swapped factors", "lost sign"]
-    assert wrong.findings[0].write == ("d.grad = f.data * L.grad",)
-    with pytest.raises(ArgumentError, match="no class among the names x; a dict of numbers is taken for"):
-        check({"x": "two"})
-
-
 def test_gradients_by_hand_of_the_neuron_beside_the_expression(tmp_path: Path) -> None:
     """What has no name of its own, as a product, is not asked for."""
     neuron = """

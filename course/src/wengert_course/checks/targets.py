@@ -7,17 +7,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any, TypeGuard
+from typing import Any
 
 from wengert.errors import ArgumentError
 from wengert.ops import is_number, named
 from wengert_course import kept, notebooks
-from wengert_course.checks import by_hand, load, probe, steps
+from wengert_course.checks import load, probe, steps
 from wengert_course.checks.diagnosis import diagnose
-from wengert_course.checks.kit import NAMES, Kit
+from wengert_course.checks.kit import NAMES
 from wengert_course.checks.report import Report, Verdict, printable
 from wengert_course.checks.runner import Supervisor
-from wengert_course.checks.steps import TRIALS, About
+from wengert_course.checks.steps import About
 
 __all__ = ["check"]
 
@@ -67,8 +67,6 @@ def check(
         begun = filled or step != own
     else:
         path, find = _live(thing, step)
-        if step not in probe.FUNCTIONS and _is_numbers(thing):
-            return _numbers(thing, step, seed)
     watch = Supervisor(path, wanted, find, step, timeout, memory, seed)
     watch.run()
     if watch.stopped or watch.about is None:
@@ -119,22 +117,3 @@ def _live(thing: Any, step: int | None) -> tuple[str, probe.Find]:
     if step in probe.FUNCTIONS:
         return name, lambda: ("", object, space)  # it is about no class
     return name, lambda: (*load.choose(space, name, "", NAMES, name), space)
-
-
-def _is_numbers(thing: Thing) -> TypeGuard[dict[str, Any]]:
-    """Whether a dict holds neither the names of a cell nor a class."""
-    return isinstance(thing, dict) and "__name__" not in thing and not any(isinstance(x, type) for x in thing.values())
-
-
-def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:
-    """A dict of gradients that were reckoned by hand."""
-    if step not in (None, 3) or not given or not all(is_number(x) for x in given.values()):
-        raise ArgumentError(
-            f"there is no class among the names {', '.join(map(str, given))[:200] or '(none)'}; a dict of numbers is "
-            "taken for the gradients of step 3"
-        )
-    verdict = Verdict()
-    for row in by_hand.EXPRESSIONS:
-        numbers = [number for _, _, number in TRIALS[f"by hand {row[0]}"].outcomes(Kit(lambda x: x, {}, given))]
-        verdict.add(by_hand.judge(row, tuple(numbers)))
-    return _report("", "", About(3, True, frozenset(), frozenset(), seed), verdict)

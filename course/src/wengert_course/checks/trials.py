@@ -159,7 +159,7 @@ def _label(kit: Kit) -> Iterator[Outcome]:
 
 
 def _by_hand(names: str) -> Callable[[Kit], Iterator[Outcome]]:
-    """What is written in the nodes of an expression that the file makes, or in a dict of its gradients."""
+    """What is written in the nodes of an expression that the file makes."""
 
     def run(kit: Kit) -> Iterator[Outcome]:
         for name in names.split():
