@@ -94,8 +94,6 @@ def advice(lines: Sequence[str], op: str, parts: Collection[str], sign: str = "+
     of_operation = any(line.startswith("{") for line in lines)
     if of_operation and op in DERIVED:
         return tuple(DERIVED[op])
-    if (of_operation or "_backward" in " ".join(lines)) and "backward" in parts and "_backward" not in parts:
-        return ()  # an engine of another make has no such lines
     new = [_result(op, parts)] if op in RULES else []
     rule = [line.replace("+=", sign) for line in _closure(op)]
     closed = ["", "def _backward():", *[f"    {line}" for line in rule], "", "out._backward = _backward"]
@@ -103,7 +101,10 @@ def advice(lines: Sequence[str], op: str, parts: Collection[str], sign: str = "+
     meant |= {"{add}": [_result("add", parts)], "{mul}": [_result("mul", parts)]}
     if "_backward" not in parts:  # the line of the result is all that there is
         meant |= {"{rule}": [], "{body}": new, "{end}": new}
-    return tuple([said for line in lines for said in meant.get(line, [line])])
+    said = [one for line in lines for one in {**TEXTS["lines"], **meant}.get(line, [line])]
+    if (of_operation or "_backward" in " ".join(said)) and "backward" in parts and "_backward" not in parts:
+        return ()  # an engine of another make has no such lines
+    return tuple(said)
 
 
 def _closure(op: str) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wengert_course.checks.rules import RULES, SLOPES, TEXTS, VALUES, plain
-from wengert_course.texts import lines
 
 __all__ = ["ERRORS", "OF_TRIALS", "OTHERS", "WHOLE", "Change", "Slip", "candidates", "of_error"]
 
@@ -52,7 +51,7 @@ def _local(op: str) -> Iterator[Slip]:
 
 
 def _slip(name: str, says: str, write: Sequence[str] = (), changes: Sequence[Change] = ()) -> Slip:
-    return Slip(name, says, lines(TEXTS, write), tuple(changes))
+    return Slip(name, says, tuple(write), tuple(changes))
 
 
 WHOLE = tuple([_slip(*row) for row in TEXTS["whole"]])
