@@ -180,7 +180,7 @@ def test_a_reader_s_engine_goes_from_page_to_page_and_is_taken_along(page: Any, 
     assert ran(page, 0).startswith(
         "wengert.errors.ArgumentError: mine.py, where the check of lesson 1 keeps your engine,"
     )
-    assert "to go on with ours, write (1, ours=True) in the place of (1)" in out(page, 0).text
+    assert "to go on with ours, write (1, ours=True) instead of (1)" in out(page, 0).text
     assert [find(page, f"#ls-{name}").is_enabled() for name in ("mine", "forget")] == [False, False]
     write(page, 0, codes(2)[0].replace("go_on(1)", "go_on(1, ours=True)"))
     assert ran(page, 0) == "has run"

@@ -56,7 +56,7 @@ def mine(step: int, ours: bool = False) -> ModuleType:
             what = f"has nothing of lesson {step} yet" if text else "is not here"
             raise ArgumentError(
                 f"{FILE}, where the check of lesson {step} keeps your engine, {what}: finish that lesson; or, to go on "
-                f"with ours, write ({step}, ours=True) in the place of ({step})"
+                f"with ours, write ({step}, ours=True) instead of ({step})"
             )
         text = _ours(step)
     _begun[:] = [text]
