@@ -22,7 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 import wengert
 from wengert import nn
 from wengert.ops import TABLE
-from wengert_course import lessons
+from wengert_course import asked, lessons
 
 os.environ["WENGERT_COURSE_FOLDER"] = "docs"  # where no engine of a reader's is: the pages go on with ours
 del os.environ["WENGERT_INTERPRETED"]  # the lessons run as they do for learners, compiled where it is
@@ -71,7 +71,9 @@ def page(lesson):
             "execution_count": None,
         }
     ]
-    for cell, made in zip(lesson.cells(), notebook["cells"], strict=True):
+    pairs = list(zip(lesson.cells(), notebook["cells"], strict=True))
+    (last, *_) = [made["id"] for cell, made in reversed(pairs) if "\ncourse.check(" in f"\n{cell.text}"]
+    for cell, made in pairs:
         if cell.is_gap:
             gap = f"```python\n{cell.shown(solved=False)}\n```"
             cells.append({"cell_type": "markdown", "id": f"{made['id']}-gap", "metadata": {}, "source": gap})
@@ -81,6 +83,10 @@ def page(lesson):
             {} if drawn else {"classes": "plot"}
         )
         cells.append(made)
+        if made["id"] == last:
+            tries = f"```python\n{asked(lesson.number)}\n```"
+            text = f"<details><summary>What the check tries</summary>\n\n{tries}\n\n</details>"
+            cells.append({"cell_type": "markdown", "id": "asked", "metadata": {}, "source": text})
         if len(cells) == 2:  # after the title
             link = f"{{download}}`Download this lesson <notebooks/{lesson.name}.ipynb>` as a notebook.\n\n{LIVE}"
             cells.append({"cell_type": "markdown", "id": "download", "metadata": {}, "source": link})

@@ -207,7 +207,7 @@ def test_without_a_command_it_says_which_there_are(capsys: pytest.CaptureFixture
 
 # -- what other distributions add ------------------------------------------------------------------------------------
 
-INSTALL = "this needs the course: pip install wengert-course (in a clone of the repository: pip install ./course)"
+INSTALL = 'this needs the course: in a clone of the repository, pip install "./course[all]"'
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.engines import ARITHMETIC, MUL, PLAIN, WRAP, only, patched, wrong
+from wengert_course.checks.trials import NEURON
 
 BARE = """class Value:
     def __init__(self, data):
@@ -82,7 +83,7 @@ HALF: dict[str, tuple[int | None, str, list[str], list[str]]] = {
             "a * b",
             "a * 3",
             "L = (a * b + c) * f",
-            "o = tanh(x1 * w1 + x2 * w2 + b)",
+            NEURON,
         ],
     ),
     "a number that prints": (1, BARE.replace("= data", "= data; print(data)") + SUM, [], ["a * b", "a * 3"]),
@@ -143,19 +144,19 @@ HALF: dict[str, tuple[int | None, str, list[str], list[str]]] = {
         [],
     ),
     "a symbol that was copied": (2, GRAPH.replace('"*"', '"+"'), ["symbol"], []),
-    "nothing by hand yet": (3, GRAPH, [], ["L = (a * b + c) * f", "o = tanh(x1 * w1 + x2 * w2 + b)"]),
-    "by hand": (3, BY_HAND, [], ["o = tanh(x1 * w1 + x2 * w2 + b)"]),
+    "nothing by hand yet": (3, GRAPH, [], ["L = (a * b + c) * f", NEURON]),
+    "by hand": (3, BY_HAND, [], [NEURON]),
     "by hand, half the way": (
         None,
         BY_HAND.partition("b.grad")[0],
         [],
-        ["dL/da", "dL/db", "o = tanh(x1 * w1 + x2 * w2 + b)"],
+        ["dL/da", "dL/db", NEURON],
     ),
     "by hand, without the chain rule": (
         3,
         BY_HAND.replace("a.grad = 6.0", "a.grad = -3.0").replace("c.grad = -2.0", "c.grad = 1.0"),
         ["chain rule", "chain rule"],
-        ["o = tanh(x1 * w1 + x2 * w2 + b)"],
+        [NEURON],
     ),
     "no closure yet": (4, GRAPH, [], ["a + b", "a * b", "a.tanh()"]),
     "the closure of the sum": (None, LOCAL.partition("    def __mul__")[0], [], ["a * b", "a * 3", "a.tanh()"]),
@@ -185,12 +186,17 @@ HALF: dict[str, tuple[int | None, str, list[str], list[str]]] = {
     "used twice": (None, FIRST_PASS, [], []),
     "used twice, overwritten": (6, FIRST_PASS.replace(".grad += ", ".grad = "), ["overwritten gradients"], []),
     "half of the operators": (None, MOST, [], ["a ** n", "a / b", "a / 4"]),
-    "half of the operators, by the book": (7, MOST, [], ["a ** n", "a / b", "a / 4", "a.exp()"]),
+    "half of the operators, by the book": (
+        7,
+        MOST,
+        [],
+        ["3 - a", "a ** n", "a / b", "a / 4", "4 / a", "a.exp()"],
+    ),
     "a difference that adds": (
         7,
         only(f"{ARITHMETIC} tanh exp", ("return self + (-other)", "return self + other")),
         ["wrong value"],
-        [],
+        ["3 - a", "4 / a"],
     ),
 }
 """Name -> the step that is given, the program, the slips that are to be named, and what is to be told as not there."""

@@ -39,11 +39,20 @@ SLIPS: dict[int, list[tuple[str, Replaced]]] = {
         ),
         ("number and Value mixed", ("self.data * other.data", "self.data * other")),
         ("repr", ('f"Value({self.data})"', '"Value"')),
+        ("repr", ("return f", "f")),
+        ("error", ("def __repr__(self)", "def __repr__()")),
+        ("number not wrapped", ("other if isinstance(other, Value) else Value(other)\n        return Value(self.data +",
+                                "Value(other) if isinstance(other, int) else other\n        return Value(self.data +")),
+        ("operand changed", ("return Value(self.data * other.data)",
+                             "other.data = self.data * other.data\n        return other")),
     ],
     2: [
         ("operand not passed on", ('(self, other), "+"', '(), "+"')),
         ("operand not passed on", ('(self, other), "*"', '(self,), "*"')),
         ("no Values in _prev", ('(self, other), "+"', '(self.data, other.data), "+"')),
+        ("no Values in _prev", ('(self, other), "*"', '(self), "*"')),
+        ("no Values in _prev", ("other = other if isinstance(other, Value) else Value(other)\n        return Value(self.data + other.data",
+                                "n = other.data if isinstance(other, Value) else other\n        return Value(self.data + n")),
         ("symbol", ('(self, other), "*"', '(self, other), "+"')),
         ("label", ("self.label = label", 'self.label = ""')),
         ("nothing returned", ("return Value(self.data + other.data", "Value(self.data + other.data")),
@@ -56,6 +65,8 @@ SLIPS: dict[int, list[tuple[str, Replaced]]] = {
         ("sum rule", ("c.grad = 1.0 * d.grad", "c.grad = c.data * d.grad")),
         ("tanh rule", ("(1 - o.data**2) * o.grad", "(1 - n.data**2) * o.grad")),
         ("unknown", ("f.grad = d.data * L.grad", "f.grad = 0.7")),
+        ("wrong gradient", ("d.grad = f.data * L.grad", "d.grad = f * L.grad")),
+        ("unknown", ("x2w2.grad = both.grad\n", "x2w2.grad = both.grad\nboth.grad = 77.0\n")),
     ],
     4: [
         ("closure called", ("= self.data * out.grad\n\n        out._backward = _backward\n",
@@ -69,6 +80,7 @@ SLIPS: dict[int, list[tuple[str, Replaced]]] = {
                              "self.grad = self.data * out.grad\n            other.grad = other.data * out.grad")),
         ("chain rule", ("(1 - t**2) * out.grad", "1 - t**2")),
         ("tanh rule", ("(1 - t**2) * out.grad", "(1 - self.data**2) * out.grad")),
+        ("no Values in _prev", ('(self,), "tanh"', '(self), "tanh"')),
     ],
     5: [
         ("walk order", ("reversed(order)", "order")),
@@ -77,6 +89,14 @@ SLIPS: dict[int, list[tuple[str, Replaced]]] = {
         ("root only", ("        for node in reversed(order):\n            node._backward()",
                        "        self._backward()")),
         ("seed in data", ("        self.grad = 1.0\n", "        self.data = 1.0\n")),
+        ("not called", ("node._backward()", "node._backward")),
+        ("root only", ("node._backward()", "self._backward()")),
+        ("walk order", ("reversed(order)", "order.reverse()")),
+        ("visited kept", ("    def backward(self):\n        order = []\n        visited = set()\n",
+                          "    def backward(self, order=[], visited=set()):\n")),
+        ("visited again", ("        for node in reversed(order):\n            node._backward()",
+                           "\n        def walk(node):\n            node._backward()\n"
+                           "            for operand in node._prev:\n                walk(operand)\n\n        walk(self)")),
     ],
     6: [
         ("overwritten gradients", ("self.grad += 1.0 * out.grad\n            other.grad += 1.0",
@@ -88,6 +108,9 @@ SLIPS: dict[int, list[tuple[str, Replaced]]] = {
         ("operand left out", ("            other.grad += 1.0 * out.grad\n", "")),
         ("swapped factors", ("self.grad += other.data * out.grad\n            other.grad += self.data * out.grad",
                              "self.grad += self.data * out.grad\n            other.grad += other.data * out.grad")),
+        ("same operand counted once", (
+            "self.grad += other.data * out.grad\n            other.grad += self.data * out.grad",
+            "self.grad, other.grad = self.grad + other.data * out.grad, other.grad + self.data * out.grad")),
     ],
     7: [
         ("reflected operands exchanged", ("return (-self) + other", "return self - other")),
@@ -96,6 +119,9 @@ SLIPS: dict[int, list[tuple[str, Replaced]]] = {
         ("overwritten gradients", ("self.grad += out.data * out.grad", "self.grad = out.data * out.grad")),
         ("chain rule", ("self.grad += out.data * out.grad", "self.grad += out.data")),
         ("endless recursion", ("return self * -1", "return -self")),
+        ("wrong value", ("return self + (-other)", "return other + (-self)")),
+        ("closure not assigned", ("return self * -1", "return Value(-self.data)")),
+        ("number not wrapped", ("self.data**n, (self,)", "self.data**n.data, (self,)")),
     ],
     8: [
         ("Neuron(3)", ("return act.tanh()", "return act")),
@@ -173,17 +199,18 @@ def handed_in(folder: Path, number: int, *slip: Replaced, solved: bool = True) -
     return path
 
 
-def graded(path: Path, number: int) -> Report:
-    return check(path, number, seed=0, timeout=60)
+def graded(path: Path) -> Report:
+    """The report on a notebook, which says itself which step it is of."""
+    return check(path, seed=0, timeout=60)
 
 
 def walked(folder: Path) -> Iterator[tuple[int, str, Report]]:
     """The course from its first lesson to its last: how each was handed in, and the report on it."""
     for number in LESSONS:
-        yield number, "empty", graded(handed_in(folder, number, solved=False), number)
+        yield number, "empty", graded(handed_in(folder, number, solved=False))
         for name, slip in SLIPS[number]:
-            yield number, name, graded(handed_in(folder, number, slip), number)
-        yield number, "right", graded(handed_in(folder, number), number)
+            yield number, name, graded(handed_in(folder, number, slip))
+        yield number, "right", graded(handed_in(folder, number))
 
 
 def verdict(report: Report) -> str:

@@ -104,9 +104,7 @@ def test_who_has_not_finished_a_lesson_is_told_and_offered_ours(session: Session
         session(*solved(5))
     session(*solved(1))
     own = text()
-    with pytest.raises(
-        ArgumentError, match=r"has nothing of lesson 4 yet: .* write \(4, ours=True\) in the place of \(4\)"
-    ):
+    with pytest.raises(ArgumentError, match=r"has nothing of lesson 4 yet: .* write \(4, ours=True\) instead of \(4\)"):
         session(*solved(5))
     assert text() == own, "nothing is changed"
     space = session(*[cell.replace("go_on(4)", "go_on(4, ours=True)") for cell in solved(5)])

@@ -71,7 +71,7 @@ def test_an_error_is_told_with_what_was_called_and_its_place(tmp_path: Path) -> 
     text = ENGINE + TANH + patched(TRAIN, (MOVE, "p.step()"))
     line = text[: text.index("p.step()")].count("\n") + 1
     says = tried(tmp_path, text).findings[-1].says
-    assert says == f"train() raises AttributeError: 'Value' object has no attribute 'step' (line {line})"
+    assert says == f"train() raises AttributeError: 'Value' object has no attribute 'step' (line {line}: p.step())"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no os.fork")
@@ -93,12 +93,13 @@ def test_functions_in_a_notebook(tmp_path: Path) -> None:
     assert report.not_yet[0].says.startswith("the list of the slopes of f(*xs), ")
 
 
-def test_notes_on_what_is_right_are_short() -> None:
+def test_notes_are_shown_to_who_asks_for_them() -> None:
     report = report_on(ENGINE + TANH)
     assert report.right
-    notes = str(report).partition("\nOptional notes\n\n")[2]
-    assert notes.count("- ") == len(report.findings) > 0
-    assert "   write: " not in notes
+    assert str(report).count("notes") == 1
+    assert f"({len(report.findings)} notes on what does not count: `wengert check --strict`" in str(report)
+    assert "   write: " not in str(report)
+    assert "\nOptional notes\n\n1. " in report.text(in_full=True)
     assert report.text(in_full=True).count("   write: ") == sum(bool(one.write) for one in report.findings)
     assert max(map(len, report.text(60).splitlines()[1:])) <= 60, "after the name of the file"
 

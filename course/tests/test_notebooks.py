@@ -47,7 +47,7 @@ SHOWN: dict[tuple[int, str], Callable[[Any], bool]] = {
     (10, "[round(z.grad, 6) for z in zs]"): lambda out: [p - g for g, p in zip(*out, strict=True)] == approx([1, 0, 0]),
     (10, 'sum(chosen(x) == k for x, k in zip(X, y)), "of"'): lambda out: out == (60, "of", 60),
     (10, "history.accuracy[-1]"): lambda out: out >= 0.97,
-    (10, "len(worst), max("): lambda out: out[0] == 54 and out[1][1] < 1e-8,
+    (10, "len(worst), max("): lambda out: out[0] > 50 and out[1][1] < 1e-8,
     (11, "broken.data, small.data"): lambda out: out[0] == out[1] and out[2] == [0.0, 0.0],
     (12, "best, math.log(27)"): lambda out: out == approx((2.273887, 3.295837)),
     (12, "sum(flat[0]), surprise"): lambda out: out[0] == 0 and out[1] < 2.2,

@@ -83,14 +83,25 @@ def test_what_is_only_noted(name: str, tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------------------- engines without a slip
 
+LACKING = {
+    "tanh from exp": ["3 - a", "4 / a"],
+    "every operator but 1 / v": ["4 / a"],
+    "relu alone": ["3 - a", "4 / a"],
+}
+
 
 @pytest.mark.parametrize("step", [None, 7])
 @pytest.mark.parametrize("name", engines.FINISHED)
 def test_a_finished_engine_has_full_marks(name: str, step: int | None, tmp_path: Path) -> None:
+    """Lesson 7 asks for each of its methods; of an engine without a lesson, those count that are there."""
     report = tried(tmp_path, engines.FINISHED[name], step)
-    assert report.right, str(report)
-    assert (report.step, report.not_yet) == (7, ())
+    missing = [one.name for one in report.not_yet]
+    assert missing == ([] if step is None else LACKING.get(name, [])), str(report)
+    assert report.right is (not missing)
+    assert report.step == 7
     assert counted(report) == []
+    if missing:
+        return
     there = {row.name for row in report.rows if row.state == "ok"}
     lacks = {row.name for row in report.rows if row.state == "not there"}
     assert not there & lacks
@@ -178,10 +189,8 @@ def test_the_numbers_that_pytorch_does_not_know() -> None:
     numbers = {name: outcomes["inside", f"d(L)/d{name}"] for name in "abcfedL"}
     assert numbers["L"] == 1.0
     assert numbers["d"] == numbers["e"] == numbers["c"]
-    assert [outcomes["symbols", f"the symbol of {what} (1 for '+', 2 for '*')"] for what in ("a + b", "a * b")] == [
-        1,
-        2,
-    ]
+    symbols = [number for (trial, _), number in outcomes.items() if trial == "symbols"]
+    assert symbols == [1, 2, 0]
     assert all(outcomes["calls", f"how often {name}._backward() is called"] == 1.0 for name in "stuvL")
 
 
@@ -232,7 +241,8 @@ def test_each_slip_of_each_rule_is_told_from_all_the_others(op: str, step: int) 
 def test_what_is_told_is_of_operations_and_trials_that_there_are() -> None:
     assert rules.SLOPES.keys() | rules.VALUES.keys() <= rules.RULES.keys()
     assert slips.OF_TRIALS.keys() | slips.OTHERS.keys() <= TRIALS.keys()
-    assert steps.ASKS.keys() | slips.DERIVED.keys() <= {trial.row for trial in TRIALS.values()}
+    assert steps.ASKS.keys() <= {trial.row for trial in TRIALS.values()}
+    assert rules.DERIVED.keys() <= {trial.op for trial in TRIALS.values()}
 
 
 # ------------------------------------------------------------------------------------- the documentation

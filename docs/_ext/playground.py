@@ -31,8 +31,7 @@ def wheel(source, folder):
 
     It is built from a copy, so that nothing of an earlier build gets in, and no build is left in the checkout.
     """
-    copy = Path(folder, f"copy of {source.name}")
-    copy.mkdir()
+    copy = Path(tempfile.mkdtemp(dir=folder))
     for path in map(source.joinpath, NEEDED):
         ignore = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "*.c", "*.egg-info", "_compiled.*.txt")
         if path.is_dir():

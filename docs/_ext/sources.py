@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+INSTALLS = ("index", "getting-started", "course")
 OF_THE_ROOT = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}  # which their pages include
 
 
@@ -46,6 +47,12 @@ def link(app, page, template, context, doctree):
         context["theme_source_edit_link"] = f"{address}/edit/main/{written_in(page)}"
 
 
+def clone(app, page, source):
+    """Before the first command that a page has to be installed by: how the folder comes here that it is said in."""
+    if (address := repository()) and page in INSTALLS:
+        source[0] = source[0].replace("```sh\npip ", f"```sh\ngit clone {address} wengert && cd wengert\npip ", 1)
+
+
 def icon(app, page, template, context, doctree):
     """At the foot of each page, the way to the repository."""
     if address := repository():
@@ -54,6 +61,7 @@ def icon(app, page, template, context, doctree):
 
 
 def setup(app):
+    app.connect("source-read", clone)
     app.connect("html-page-context", link)
     app.connect("html-page-context", icon)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -38,7 +38,7 @@ __all__ += ["StaleRecordingError", "WengertError"]
 
 HERE = os.path.join(os.path.dirname(__file__), "")
 NEEDS_COURSE = (  # the message for modules of another distribution
-    "this needs the course: pip install wengert-course (in a clone of the repository: pip install ./course)"
+    'this needs the course: in a clone of the repository, pip install "./course[all]"'
 )
 
 

@@ -164,6 +164,28 @@ def test_a_page_links_to_where_it_is_written(monkeypatch: pytest.MonkeyPatch, pa
     assert context["theme_source_view_link"] == f"https://github.com/somebody/wengert/blob/main/{file}"
 
 
+def test_a_page_says_how_to_clone_where_the_address_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = runpy.run_path(str(DOCS / "_ext" / "sources.py"))
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    for address in ("", "https://github.com/somebody/wengert"):
+        for page in ("index", "getting-started", "course"):
+            written = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+            source = [written]
+            sources["clone"](None, page, source)
+            assert source[0].count("clone of the repository") >= 1
+            cloned = f"```sh\ngit clone {address} wengert && cd wengert\npip install "
+            assert (cloned in source[0]) if address else source == [written]
+        monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+        monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/wengert")
+
+
+def test_the_first_page_leads_to_lesson_1_in_one_click(site: Path) -> None:
+    for page in ("index.html", "course.html"):
+        text = (site / page).read_text(encoding="utf-8")
+        link = r'href="course/01_a_number_that_remembers.html">(?:<[^>]*>)*Start lesson 1, here'
+        assert re.search(link, text), page
+
+
 def test_a_shared_link_and_a_search_engine_are_told_what_a_page_is(site: Path) -> None:
     for page in ("index", "stepping", "course/06_used_twice"):
         head = (site / f"{page}.html").read_text(encoding="utf-8").partition("</head>")[0]

@@ -50,7 +50,7 @@ def add_course(commands: Any) -> None:
     """Add the command `course`, likewise."""
     course = commands.add_parser("course", help="write the lessons of the course, as notebooks, into a folder")
     course.add_argument(
-        "folder", nargs="?", type=_folder, default="wengert-course", help="where to (default: wengert-course)"
+        "folder", nargs="?", type=_folder, help="where to (default: wengert-course, or wengert-course-solutions)"
     )
     course.add_argument("--solutions", action="store_true", help="with every gap filled in, for teachers")
     course.set_defaults(run=_course)
@@ -93,13 +93,14 @@ def _course(given: argparse.Namespace) -> int:
     """Write the notebooks, and say what to open; what is there already stays as it is."""
     from wengert_course.notebooks import write
 
+    folder = given.folder or ("wengert-course-solutions" if given.solutions else "wengert-course")
     try:
-        written, kept = write(Path(given.folder), given.solutions)
+        written, kept = write(Path(folder), given.solutions)
     except OSError as error:
         print(f"wengert course: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     if written:
-        print(f"{len(written)} lesson{'s' * (len(written) > 1)} written to {given.folder}")
+        print(f"{len(written)} lesson{'s' * (len(written) > 1)} written to {folder}")
     if kept:
         was = "was there already and stays as it is" if len(kept) == 1 else "were there already and stay as they are"
         print(f"{len(kept)} {was}: {', '.join(path.name for path in kept)}")
@@ -108,8 +109,12 @@ def _course(given: argparse.Namespace) -> int:
     program = next((name for name, of in (("lab", "jupyterlab"), ("notebook", "notebook")) if find_spec(of)), "")
     if program:
         print(f"begin with: jupyter {program} {first}")
+    elif find_spec("ipykernel"):
+        print(
+            f"begin with {first}, in an editor that has notebooks (or: pip install jupyterlab, and jupyter lab {first})"
+        )
     else:
         print(f"Jupyter is not here: pip install jupyterlab matplotlib numpy, then: jupyter lab {first}")
-        print("(or open it in an editor that has notebooks; the lessons can be read in the documentation, too)")
-    print(f"and to be told how far you are: wengert check {first} --step {int(first.name[:2])}")
+        print("(the documentation has the same lessons, which run in the browser)")
+    print(f"to check your progress: wengert check {first}")
     return 0

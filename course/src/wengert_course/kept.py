@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from symtable import symtable
 from types import ModuleType
@@ -55,7 +56,7 @@ def mine(step: int, ours: bool = False) -> ModuleType:
             what = f"has nothing of lesson {step} yet" if text else "is not here"
             raise ArgumentError(
                 f"{FILE}, where the check of lesson {step} keeps your engine, {what}: finish that lesson; or, to go on "
-                f"with ours, write ({step}, ours=True) in the place of ({step})"
+                f"with ours, write ({step}, ours=True) instead of ({step})"
             )
         text = _ours(step)
     _begun[:] = [text]
@@ -133,6 +134,7 @@ def _module(text: str) -> ModuleType:
     return module
 
 
+@cache
 def _ours(step: int) -> str:
     """The text of `mine.py` of whoever has filled in every gap as we do."""
     text = ""

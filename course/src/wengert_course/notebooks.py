@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Lesson", "LessonCell", "lessons", "write"]
+__all__ = ["Lesson", "LessonCell", "lessons", "step_of", "write"]
 
 FOLDER = Path(__file__).parent / "lessons"
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -67,7 +67,7 @@ class Lesson(NamedTuple):
             made["source"] = cell.shown(solved).splitlines(keepends=True)
             cells.append(made | ({"execution_count": None, "outputs": []} if cell.kind == "code" else {}))
         python = {"display_name": "Python 3", "language": "python", "name": "python3"}
-        metadata = {"kernelspec": python, "language_info": {"name": "python"}}
+        metadata = {"kernelspec": python, "language_info": {"name": "python"}, "wengert": {"step": self.number}}
         return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
@@ -80,6 +80,18 @@ def lessons() -> list[Lesson]:
         assert title is not None, f"{path.name}: expected a title, as '# # 4. The chain rule'"
         found.append(Lesson(int(title[1]), path.stem.removeprefix("_"), title[2], text))
     return found
+
+
+def step_of(path: str) -> tuple[int | None, bool]:
+    """The step that a notebook of the course is of, None of other files; and whether anything stands in its gaps."""
+    try:
+        notebook = json.loads(Path(path).read_text(encoding="utf-8"))
+        lesson = lessons()[notebook["metadata"]["wengert"]["step"]]
+        there = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
+        gaps = [(f"{lesson.number}-{i}", cell.shown(False)) for i, cell in enumerate(lesson.cells()) if cell.is_gap]
+        return lesson.number, any(there[name] != text for name, text in gaps)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None, True
 
 
 def write(folder: Path, solved: bool = False) -> tuple[list[Path], list[Path]]:

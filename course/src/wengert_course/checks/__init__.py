@@ -11,6 +11,7 @@ holds each verdict and prints the whole. What learners read of the engine's less
 from __future__ import annotations
 
 from wengert_course.checks.report import LikelySlip, NotYet, Report, Row, table
+from wengert_course.checks.steps import asked
 from wengert_course.checks.targets import check
 
-__all__ = ["LikelySlip", "NotYet", "Report", "Row", "check", "table"]
+__all__ = ["LikelySlip", "NotYet", "Report", "Row", "asked", "check", "table"]

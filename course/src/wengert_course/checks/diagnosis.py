@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wengert_course.checks import by_hand, rules, slips, steps
 from wengert_course.checks.by_hand import close
@@ -30,10 +30,10 @@ def diagnose(seen: Mapping[str, Seen], about: About) -> Verdict:
     asked = about.trials()
     verdict = _Examination(seen, about).verdict([trial for trial in asked if _is_of_engine(trial)])
     for trial in asked:
-        if trial.id.startswith("by hand"):
-            verdict.add(by_hand.judge(trial.row, seen.get(trial.id, NOT_TRIED).numbers))
+        one = Seen(kind="unfit absent") if about.lacks(trial) else seen.get(trial.id, NOT_TRIED)
+        if trial.id.startswith("by hand") and one.kind != "unfit gradient":
+            verdict.add(by_hand.judge(trial.row, one.numbers))
         elif not _is_of_engine(trial):
-            one = Seen(kind="unfit absent") if about.lacks(trial) else seen.get(trial.id, NOT_TRIED)
             verdict.add(_judge_test(trial, one, follows=trial.step in (8, 9) and verdict.spoilt))
     return verdict
 
@@ -112,12 +112,13 @@ class _Examination:
         self.known = [RIGHT]  # engines with the slips found so far
         self.found: list[_Found] = []
         self.wrong: set[str] = set()  # operations that are wrong, "" for the engine as a whole
-        self.errors: dict[tuple[str, str, str], str] = {}  # errors told already -> their row
+        self.errors: dict[tuple[str, str, str], Slip] = {}  # errors told already -> their slip
         self.missing: set[str] = set()  # operations that are not there yet
 
     def verdict(self, every: list[Trial]) -> Verdict:
         judged = {}
-        for trial in sorted(every, key=_rank):
+        fails = self.seen.get("parts", NOT_TRIED).kind not in ("", "unfit parts")
+        for trial in sorted(every, key=lambda trial: 9 if fails and trial.id == "parts" else _rank(trial)):
             judged[trial.id] = self.judge(trial)
             unknown = [one for one in self.found if one.trial.id == "parts" and one.slip.name == "unknown"]
             if trial.id == "add" and unknown:  # it may follow from a wrong operation
@@ -185,15 +186,16 @@ class _Examination:
         fitting: list[tuple[Slip, ...]] = [(slip,) for slip in choice if self.gives(self.having(slip), trial)]
         if not fitting and self.leans_on_wrong(trial):
             return MAY_FOLLOW
-        if not fitting:
+        if not fitting and trial.op not in DERIVED:
             local = [slip for slip in choice if "{op}" in slip.says]
-            pairs = ((one, two) for one in local for two in choice if one.name != two.name)
+            common = [slip for slip in choice if slip.name in ("overwritten gradients", "chain rule")]
+            pairs = ((one, two) for one in local for two in (*common, *slips.WHOLE) if one.name != two.name)
             fitting += [pair for pair in pairs if self.gives(self.having(*pair), trial)][:4]
         if fitting:
             best = max(fitting, key=self.reach) if len(fitting) > 1 else fitting[0]
             self.known = self.having(*best)
         else:
-            unknown = Slip("unknown", f"{trial.row}: wrong, and no slip that is known makes these numbers")
+            unknown = Slip("unknown", f"{trial.row}: wrong, by none of the known mistakes")
             best = (slips.OTHERS.get(trial.id, unknown),)
         self.found += [_Found(slip, trial, at, got) for slip in best]
         return ""
@@ -254,22 +256,24 @@ class _Examination:
             return "not there", ""
         key = (seen.kind, seen.says, trial.op if trial.kind == "note" else "")
         told = self.errors.get(key)
-        not_wrapped = slips.of_error(trial.row, trial.op, *seen[1:3]).name == "number not wrapped"
+        not_wrapped = slips.of_error(trial.op, *seen[1:3]).name == "number not wrapped"
         if {trial.op, *LEANS.get(trial.op, ())} & self.missing:
             return self.absent(trial)
-        if self.about.step == 1 and trial.row in ("a + 3", "a * 3") and not_wrapped:
+        if self.about.step == 1 and trial.id in ("add a + 3", "mul a * 3") and not_wrapped:
             return self.absent(trial)
         if told is not None and trial.id.startswith("twice") and not seen.numbers:
             return "not there", ""  # its own row says so
         if told is not None:
-            return "wrong", "" if told == trial.row else f"as in {told}"
+            if not trial.op or _is_larger(at) or LEANS.get(trial.op, set()) & self.wrong:
+                return "wrong", FOLLOWS
+            self.found.append(_Found(told, trial, at, place=seen.place))
+            return "wrong", ""
         if self.leans_on_wrong(trial) and seen.kind not in ("timeout", "MemoryError", "RecursionError", "died"):
             return "wrong", MAY_FOLLOW
-        self.errors[key] = trial.row
         complex_number = trial.id == "negative base" and seen.kind == "unfit complex"
         if trial.kind == "note" and not (trial.id.endswith(" 1000") or trial.id == "chain" or complex_number):
             return "wrong", ""  # a note about several calls, of an engine that cannot do one
-        slip = self.slip_of_error(trial, seen)
+        slip = self.errors[key] = self.slip_of_error(trial, seen)
         if slip.name == "closure not assigned":  # what its numbers show is no news
             local = slips.candidates(trial.op, trial.kind)
             self.known = self.having(*[one for one in local if one.name == slip.name])
@@ -286,7 +290,7 @@ class _Examination:
             again = next(slip for slip in slips.WHOLE if slip.name == "visited again")
             says = "backward() goes through a shared node once for every path to it: here there are 2**40"
             return [*shown, again._replace(says=says)][0]
-        return slips.of_error("" if trial.id == "negative base" else trial.row, trial.op, seen.kind, seen.says)
+        return slips.OTHERS["wrapped"] if trial.id == "wrapped" else slips.of_error(trial.op, seen.kind, seen.says)
 
     def row(self, judged: list[tuple[Trial, str, str]]) -> Row:
         """One row, of all its trials."""
@@ -316,20 +320,30 @@ class _Examination:
             columns[_is_gradient(right[min(len(numbers), len(right) - 1)])].add("wrong")
         return columns
 
+    def advice(self, found: _Found) -> tuple[str, ...]:
+        """The lines to write, in the words of the lesson."""
+        op = found.trial.op or ("mul" if "a * b" in found.at[1] else "add" if "a + b" in found.at[1] else "")
+        sign = "=" if self.about.given and self.about.step in (4, 5) else "+="
+        return rules.advice(found.slip.write, op, self.about.parts, sign)
+
     def findings(self) -> list[LikelySlip]:
         """One finding for each slip, however many operations show it."""
-        merged: dict[tuple[str, str, bool], list[_Found]] = {}
+        merged: dict[tuple[Any, ...], list[_Found]] = {}
         for found in self.found:
-            merged.setdefault((found.slip.name, found.slip.says, found.trial.kind == "note"), []).append(found)
+            name, says, *_ = found.slip
+            write = () if "{op}" in says else self.advice(found)
+            merged.setdefault((name, says, found.trial.kind == "note", write), []).append(found)
         findings = []
-        for (name, says, note), alike in merged.items():
-            slip, trial, (where, what, right), got, place = alike[0]
-            told = says.replace("{op}", ", ".join(dict.fromkeys(rules.written(one.trial.op) for one in alike)))
-            told += f" ({place})" if place and got is None else ""
-            write = slip.write or (rules.closure(rules.plain(trial.op)) if "{op}" in says else ())
-            if trial.id in ("symbols", "label", "lookup"):  # whose numbers stand for something else
-                where, what, got = "", "", None
+        for (name, says, note, _), alike in merged.items():
+            _, trial, (where, what, right), got, _ = alike[0]
             rows = tuple(dict.fromkeys(found.trial.row for found in alike))
+            told = says.replace("{op}", ", ".join(dict.fromkeys(rules.written(one.trial.op) for one in alike)))
+            places = "; ".join(dict.fromkeys(one.place for one in alike if one.place)) if got is None else ""
+            if self.seen[trial.id].kind and got is None:
+                told = f"{', '.join(rows)}: {told}" + (f" ({places})" if places else "")
+            write = self.advice(alike[0])
+            if trial.id in ("symbols", "label", "lookup", "operands"):  # whose numbers stand for something else
+                where, what, got = "", "", None
             findings.append(LikelySlip(name, told, rows, where, what, None if got is None else right, got, write, note))
         return findings
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import linecache
 import os
 import sys
 from collections.abc import Mapping
@@ -33,13 +34,15 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 
-def place(path: str, trace: TracebackType | None) -> str:
-    """The last line of the examined file under an error; empty if there is none."""
+def place(path: str, trace: TracebackType | None, quoted: bool = False) -> str:
+    """The last line of the examined file under an error, and what it says; empty if there is none."""
     found = ""
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
         if name == path or name.startswith(f"{path}, cell "):
             found = f"{name[len(path) + 2 :]}, line {trace.tb_lineno}".removeprefix(", ")
+            text = linecache.getline(name, trace.tb_lineno).strip() if quoted else ""
+            found += f": {text:.60}" if text else ""
         trace = trace.tb_next
     return found
 
@@ -54,14 +57,15 @@ def pieces(path: str) -> list[tuple[str, bytes]]:
 
 
 def _cells(text: bytes) -> list[tuple[int, str]]:
-    """The code cells of a notebook, with their numbers among all its cells, from 1, without what is no Python.
+    """The code cells of a notebook, with their numbers from 1 as pages show them, without what is no Python.
 
     A cell with the tag "unchecked", as one that shows a mistake, is left out.
     """
     try:
         found = []
-        for number, cell in enumerate(json.loads(text)["cells"], 1):
-            if cell["cell_type"] == "code" and "unchecked" not in cell.get("metadata", {}).get("tags", ()):
+        code = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        for number, cell in enumerate(code, 1):
+            if "unchecked" not in cell.get("metadata", {}).get("tags", ()):
                 found.append((number, _python("".join(cell["source"]))))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         message = "it is no notebook: expected JSON with a list of cells, each with cell_type and source"
@@ -132,6 +136,9 @@ def _imported(folder: str, name: str, path: str) -> ModuleType:
 
 def _run(path: str, name: str, text: str | bytes, space: dict[str, Any]) -> None:
     """Run a piece of the file; CannotTryError says what it raises, and where."""
+    if isinstance(text, bytes) and name != path:
+        source = text.decode("utf-8", "replace")
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     try:
         exec(compile(text, name, "exec", dont_inherit=True), space)
     except SyntaxError as error:
@@ -141,12 +148,14 @@ def _run(path: str, name: str, text: str | bytes, space: dict[str, Any]) -> None
             raise CannotTryError(says, place(path, error.__traceback__)) from None
         cell = f"{at[len(path) + 2 :]}, " if at != path else ""
         where = f"{cell}line {error.lineno}" + (f", column {error.offset}" if error.offset else "")
-        raise CannotTryError(f"{type(error).__name__}: {error.msg}", where if error.lineno else "") from None
+        magic = ": it is a command of notebooks" if str(error.text).lstrip().startswith(("%", "!")) else ""
+        raise CannotTryError(f"{type(error).__name__}: {error.msg}{magic}", where if error.lineno else "") from None
     except SystemExit as error:
         at = place(path, error.__traceback__)
         raise CannotTryError("the file ends the program (sys.exit) while it is imported", at) from None
     except BaseException as error:  # whatever the file raises is told, a KeyboardInterrupt of its own too
         advice = ": more memory than --memory allows" if isinstance(error, MemoryError) else ""
+        advice = ': what asks belongs under if __name__ == "__main__":' if isinstance(error, EOFError) else advice
         says = f"{said(error)}, while the file was imported{advice}"
         raise CannotTryError(says, place(path, error.__traceback__)) from None
 

@@ -87,12 +87,13 @@ class ModelNode:
         return (self.engine.rules[self.op].symbol if self.op else "") or self.op
 
     def _make(self, op: str, *operands: Any) -> ModelNode:
-        nodes = [x if isinstance(x, ModelNode) else ModelNode(self.engine, self.past, float(x)) for x in operands]
+        stored = formula(self.engine.stored)
+        nodes = [x if isinstance(x, ModelNode) else ModelNode(self.engine, self.past, stored(x)) for x in operands]
         rule = self.engine.rules[op]
         value = rule.of(*[x.data for x in nodes])
         if rule.in_place:
-            nodes[0].data = value
-            return nodes[0]
+            nodes[rule.in_place - 1].data = value
+            return nodes[rule.in_place - 1]
         return ModelNode(self.engine, self.past, value, op, tuple(nodes))
 
     def push(self) -> None:
@@ -138,7 +139,8 @@ class ModelNode:
         return self._make("mul", self, other) if self.engine.turned else self._make("mul", other, self)
 
     def __neg__(self) -> ModelNode:
-        return self * -1.0 if self.engine.spelled else self._make("neg", self)
+        right = self.engine.rules["neg"] == RULES["neg"]  # with a slip, it has a rule of its own
+        return self * -1.0 if self.engine.spelled and right else self._make("neg", self)
 
     def __sub__(self, other: Any) -> ModelNode:
         return self + -other if self.engine.spelled else self._make("sub", self, other)
@@ -184,8 +186,8 @@ def _walk(root: ModelNode, engine: ModelEngine, seen: set[int]) -> list[ModelNod
     if kind in ("topological", "forward", "by value", "repeats"):
         order = _post_order(root, engine, seen)
         return order if kind == "forward" else order[::-1]
-    if kind == "root only":
-        return [root]
+    if kind in ("none", "root only", "root again"):
+        return [root] * {"none": 0, "root only": 1}.get(kind, len(_post_order(root, engine, seen)))
     top = "breadth" not in kind  # what waits on top of a stack comes next
     waiting, order, seen = [root], [], {id(root)}
     while waiting:

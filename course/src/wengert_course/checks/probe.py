@@ -108,7 +108,7 @@ def attempt(trial: Any, kit: Any, path: str, load: Any) -> dict[str, Any]:
         kind = f"unfit {own}" if own else type(error).__name__ or "error"
         says = load.said(error).removeprefix("UnfitError: ")
         says = f"{kit.doing} raises {says}" if kit.doing and not own else says
-        done["error"] = {"kind": kind[:100], "says": says[:400], "place": load.place(path, error.__traceback__)}
+        done["error"] = {"kind": kind[:100], "says": says[:400], "place": load.place(path, error.__traceback__, True)}
     return done
 
 

@@ -120,6 +120,7 @@ class Report:
         remarks: what else is to be said.
         output: what the file printed, at most the first 2,000 characters.
         seed: what decided the numbers that were tried.
+        begun: whether anything is written in the gaps of a notebook of the course.
     """
 
     file: str
@@ -132,6 +133,7 @@ class Report:
     remarks: tuple[str, ...]
     output: str
     seed: int
+    begun: bool = True
 
     @property
     def score(self) -> tuple[int, int]:
@@ -162,13 +164,14 @@ class Report:
         return self.text()
 
     def text(self, room: int | None = None, in_full: bool = False) -> str:
-        """The report, wrapped to `room` columns; if all is right, notes are short, unless they are wanted in full."""
+        """The report, wrapped to `room` columns; with its notes, if it is wanted in full."""
         width = min(room or WIDTH, WIDTH)
         right, of = self.score
         named = (f"{printable(self.file)}: " if self.file else "") + (
             f"class {printable(self.name)}, " if self.name else ""
         )
-        lines = [f"{named}step {self.step} ({self.title}), {right} of {of} right", ""]
+        far = f"{right} of {of} right" if self.begun else "not begun"
+        lines = [f"{named}step {self.step} ({self.title}), {far}", ""]
         before = [row for row in self.rows if row.step < self.step and row.state == "ok"] if self.step >= 8 else []
         shown = [row for row in self.rows if row.state not in ("not there", "note") and row not in before]
         column = max([len(row.name) for row in shown], default=0)
@@ -185,21 +188,24 @@ class Report:
             names = ", ".join(name.replace(" ", "\N{NO-BREAK SPACE}") for name in absent)
             told = _wrapped(f"not there, and not asked for: {names}", "  ", width)
             lines += ["", *[line.replace("\N{NO-BREAK SPACE}", " ") for line in told]]
-        for title, notes in (("What is wrong", False), ("Optional notes", True)):
-            chosen = [finding for finding in self.findings if finding.note is notes]
-            if chosen:
-                lines += ["", title]
-            if chosen and notes and self.right and not in_full:
-                short = [_wrapped(f"- {printable(finding.says)}", "  ", width, first="") for finding in chosen]
-                where = "(`wengert check --strict` or `report.findings` says where, and what to write instead)"
-                lines += ["", *[line for told in short for line in told], *_wrapped(where, "", width)]
-                continue
+        notes = [finding for finding in self.findings if finding.note]
+        for title, chosen in (
+            ("What is wrong", [finding for finding in self.findings if not finding.note]),
+            ("Optional notes", notes if in_full else []),
+        ):
+            lines += ["", title] if chosen else []
             for number, finding in enumerate(chosen, 1):
                 lines += ["", *_finding(finding, number, width)]
-            if not notes and self.not_yet:
-                lines += ["", "Not yet, in this order", ""]
-                for number, one in enumerate(self.not_yet, 1):
-                    lines += _wrapped(f"{number}. {one.name}: {one.says}", "   ", width, first="")
+        if self.not_yet:
+            lines += ["", "Not yet, in this order", ""]
+            for number, one in enumerate(self.not_yet, 1):
+                lines += _wrapped(f"{number}. {one.name}: {one.says}", "   ", width, first="")
+        if notes and not in_full:
+            some = f"{len(notes)} note{'s' * (len(notes) > 1)} on what does not count"
+            lines += [
+                "",
+                *_wrapped(f"({some}: `wengert check --strict`, or `print(report.text(in_full=True))`)", "", width),
+            ]
         for remark in self.remarks:
             lines += ["", *_wrapped(printable(remark), "", width)]
         return "\n".join(lines)
@@ -216,8 +222,8 @@ def table(reports: Sequence[tuple[str, Report | Exception]]) -> str:
             continue
         right, of = report.score
         wrong = [f"{one.slip}: {one.says}" for one in report.findings if not one.note]
-        first = [*wrong, *[f"not yet: {one.name}" for one in report.not_yet], ""][0]
-        lines.append((file, report.name, str(report.step), f"{right}/{of}", first))
+        first = [*wrong, *[f"not yet: {one.name}" for one in report.not_yet], ""][0] if report.begun else "not begun"
+        lines.append((file, report.name, str(report.step), f"{right}/{of}" if report.begun else "-", first))
     widths = [max([len(printable(line[column])) for line in lines]) for column in range(4)]
     shown = []
     for line in lines:
@@ -240,7 +246,7 @@ def _finding(finding: LikelySlip, number: int, width: int) -> list[str]:
     if len(finding.rows) > 1:
         lines += _wrapped("it shows in: " + "; ".join(finding.rows), "     ", width, first="   ")
     for line, text in enumerate(finding.write):
-        lines.append(f"   {'write:' if line == 0 else '':<7}{text}")
+        lines.append(f"   {'write:' if line == 0 else '':<7}{text}".rstrip())
     return lines
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from wengert_course.texts import texts
 
-__all__ = ["RULES", "SLOPES", "TEXTS", "VALUES", "Rule", "closure", "formula", "plain", "shown_value", "written"]
+__all__ = ["DERIVED", "RULES", "SLOPES", "TEXTS", "VALUES", "Rule", "advice", "formula", "plain", "written"]
 
 
 def _sigmoid(x: float) -> float:
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
     symbol: str = ""  # what _op holds
     written: str = ""  # how the operation is written
     parts: str = ""  # what _prev lacks: "all" of the operands, "left", "right" or nothing
-    in_place: bool = False  # whether the left operand itself is changed, and given back
+    in_place: int = 0  # which operand itself is changed, and given back: the left one is 1
     crossed: bool = False  # whether the reflected operation forgets to exchange its operands
 
     def of(self, *operands: float) -> float:
@@ -56,7 +56,8 @@ class Rule(NamedTuple):
 
 TEXTS = texts("slips")
 RULES = {op: Rule(**rule | {"slopes": tuple(rule["slopes"])}) for op, rule in TEXTS["rules"].items()}
-OPERANDS = {"pow": ("self.data", "n"), "rpow": ("base", "self.data")}
+DERIVED: dict[str, list[str]] = TEXTS["derived"]
+"""Operation -> the method that says it by others, in two lines."""
 
 
 def plain(op: str) -> str:
@@ -70,23 +71,48 @@ def written(op: str) -> str:
 
 
 def _shown(op: str, text: str) -> str:
-    left, right = OPERANDS.get(op, ("self.data", "other.data"))
-    words = {"x": left, "y": right, "o": "out.data"} | {name: f"math.{name}" for name in FUNCTIONS}
+    words = {"x": "self.data", "y": "n" if op == "pow" else "other.data", "o": "out.data"}
+    words |= {name: f"math.{name}" for name in FUNCTIONS}
     return re.sub(r"[a-z]\w*", lambda word: words.get(word[0], word[0]), text)
 
 
-def shown_value(op: str) -> str:
-    """The value of an operation as an engine writes it."""
-    text = RULES[op].value
-    return _shown(op, {"sigmoid": "1 / (1 + exp(-x))", "power": "x ** y"}.get(text.partition("(")[0], text))
+def _result(op: str, parts: Collection[str]) -> str:
+    """The line that makes the result of an operation, in a class that has these parts."""
+    rule, text = RULES[op], RULES[op].value
+    value = _shown(op, {"sigmoid": "1 / (1 + exp(-x))", "power": "x ** y"}.get(text.partition("(")[0], text))
+    operands = "(self,)" if rule.slopes[-1] == "0" or len(rule.slopes) == 1 else "(self, other)"
+    made = f'Value({value}, {operands}, "{rule.symbol or op}")' if "_prev" in parts else f"Value({value})"
+    return f"out = {made}" if "_backward" in parts else f"return {made}"
 
 
-def closure(op: str) -> tuple[str, ...]:
+def advice(lines: Sequence[str], op: str, parts: Collection[str], sign: str = "+=") -> tuple[str, ...]:
+    """The lines to write, for a class with these parts, of which some stand for what the operation needs.
+
+    "{new}" is the line that makes its result, "{rule}" are those of its closure, "{end}" is what gives the result back,
+    and "{body}" is all of it; "{add}" and "{mul}" make a sum and a product. What can be said by others is said so.
+    """
+    of_operation = any(line.startswith("{") for line in lines)
+    if of_operation and op in DERIVED:
+        return tuple(DERIVED[op])
+    new = [_result(op, parts)] if op in RULES else []
+    rule = [line.replace("+=", sign) for line in _closure(op)]
+    closed = ["", "def _backward():", *[f"    {line}" for line in rule], "", "out._backward = _backward"]
+    meant = {"{new}": new, "{rule}": rule, "{body}": [*new, *closed, "return out"], "{end}": ["return out"]}
+    meant |= {"{add}": [_result("add", parts)], "{mul}": [_result("mul", parts)]}
+    if "_backward" not in parts:  # the line of the result is all that there is
+        meant |= {"{rule}": [], "{body}": new, "{end}": new}
+    said = [one for line in lines for one in {**TEXTS["lines"], **meant}.get(line, [line])]
+    if (of_operation or "_backward" in " ".join(said)) and "backward" in parts and "_backward" not in parts:
+        return ()  # an engine of another make has no such lines
+    return tuple(said)
+
+
+def _closure(op: str) -> tuple[str, ...]:
     """The rule of an operation as the closure of a small engine writes it."""
     if op not in RULES:
         return ()
     lines = []
-    for target, text in zip(("base", "self") if op == "rpow" else ("self", "other"), RULES[op].slopes, strict=False):
+    for target, text in zip(("self", "other"), RULES[op].slopes, strict=False):
         slope = {"1": "", "-1": "-"}.get(text, f"{_shown(op, text)} * ")
         lines += [f"{target}.grad += {slope}out.grad"] if text != "0" else []
     return tuple(lines)

@@ -164,10 +164,12 @@ class Supervisor:
 
     def remarks(self, rows: list[Any]) -> list[str]:
         """What is to be said beside the findings."""
+        lesson = self.step is not None and 0 < self.step < 8
+        asked = " The cells of the lesson ask for that." if lesson else ""
         said = [
-            f"It calls .{name} what is expected as .{part}, and was tried with that."
+            f"It calls .{name} what is expected as .{part}, and was tried with that.{asked}"
             for part, name in self.names.items()
-            if name != NAMES[part][0] and part in ("data", "grad", "backward")
+            if name != NAMES[part][0] and (lesson or part in ("data", "grad", "backward"))
         ]
         if self.given_up or any(row.state == "not tried" for row in rows):
             said.append("Not everything was tried: the time was up, or the process ended too often.")

@@ -6,11 +6,11 @@ numbers that were seen, the slip has been found. One that raises is told by its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wengert_course.checks.rules import RULES, SLOPES, TEXTS, VALUES, plain, shown_value
-from wengert_course.texts import lines
+from wengert_course.checks.rules import RULES, SLOPES, TEXTS, VALUES, plain
 
 __all__ = ["ERRORS", "OF_TRIALS", "OTHERS", "WHOLE", "Change", "Slip", "candidates", "of_error"]
 
@@ -21,41 +21,37 @@ Change = Mapping[str, Any]
 class Slip(NamedTuple):
     name: str  # for programs: a word or two, of those in docs/checking.md
     says: str  # what is wrong; {op} stands for the operation
-    write: tuple[str, ...] = ()  # what to write instead; empty for the rule of the operation
+    write: tuple[str, ...] = ()  # what to write instead, for `rules.advice`
     changes: tuple[Change, ...] = ()  # what it does to an engine: several, where it depends on the order of a set
 
-
-DERIVED: dict[str, list[str]] = TEXTS["derived"]
-"""Row -> how an operation is said by others."""
 
 REFLECTED = {"rsub": ("3 - a", "a - 3"), "rdiv": ("4 / a", "a / 4"), "rpow": ("2 ** a", "a ** 2")}
 BINARY = ("add", "sub", "mul", "div", "powv")
 
 
 def _of(op: str, name: str, says: str, *write: str, **fields: Any) -> Slip:
-    return Slip(name, f"{{op}}: {says}", write, ({op: fields},))
+    return Slip(name, f"{{op}}: {says}", write or ("{rule}",), ({op: fields},))
 
 
 def _local(op: str) -> Iterator[Slip]:
     right = RULES[op].slopes
-    new = f"out = Value({shown_value(op)}, ...)"
     for name, says, *slopes in SLOPES.get(op, []):
         alone = {"above": "1"} if "g" in slopes[0].split() else {}
         yield _of(op, name, says, slopes=tuple(slopes), **alone)
     for says, value, *slopes in VALUES.get(op, []):
         for those in (tuple(slopes), right):
-            yield _of(op, "wrong value", says, new, value=value, slopes=those)
+            yield _of(op, "wrong value", says, "{new}", value=value, slopes=those)
     for name, says, write, fields in [*(TEXTS["of_two"] if op in BINARY else []), *TEXTS["of_any"]]:
         given = dict(fields)
         if "slopes" in given:
             parts = given["slopes"][: len(right)]
             given["slopes"] = tuple([part.format(a=right[0], b=right[-1]) for part in parts])
         if given.get("slopes") != right:  # of a sum, factors that are exchanged are the same
-            yield _of(op, name, says, *[line.format(new=new) for line in write], **given)
+            yield _of(op, name, says, *write, **given)
 
 
 def _slip(name: str, says: str, write: Sequence[str] = (), changes: Sequence[Change] = ()) -> Slip:
-    return Slip(name, says, lines(TEXTS, write), tuple(changes))
+    return Slip(name, says, tuple(write), tuple(changes))
 
 
 WHOLE = tuple([_slip(*row) for row in TEXTS["whole"]])
@@ -78,7 +74,7 @@ def candidates(op: str, kind: str, trial: str = "") -> list[Slip]:
     if op in REFLECTED:
         row, exchanged = REFLECTED[op]
         says = f"{row}: the operands are exchanged, as if it were {exchanged}"
-        found.append(Slip("reflected operands exchanged", says, tuple(DERIVED[row]), ({plain(op): {"crossed": True}},)))
+        found.append(Slip("reflected operands exchanged", says, ("{new}",), ({plain(op): {"crossed": True}},)))
     if kind == "note":
         found += CALLS
     if plain(op) in RULES:
@@ -86,16 +82,21 @@ def candidates(op: str, kind: str, trial: str = "") -> list[Slip]:
     return [*found, *WHOLE]
 
 
-def of_error(row: str, op: str, kind: str, error: str) -> Slip:
-    """The slip that an error shows: of the row, of an operation, with the kind and the text of the error."""
+def of_error(op: str, kind: str, error: str) -> Slip:
+    """The slip that an error of an operation shows, by its kind and its text."""
     if kind == "RecursionError" and op:
-        return Slip("endless recursion", f"{row}: calls itself without end", tuple(DERIVED.get(row, ())))
+        return Slip("endless recursion", "calls itself without end", ("{body}",))
     if kind == "TypeError" and "unsupported operand" in error and "'float'" in error:
-        says = f"{row}: a number is reckoned with a Value: its .data is meant ({error})"
-        value = shown_value(plain(op)) if plain(op) in RULES else "..."
-        return Slip("number and Value mixed", says, (f"out = Value({value}, ...)",))
+        says = f"a number and a Value are put together: its .data is meant ({error})"
+        return Slip("number and Value mixed", says, ("{new}",))
+    if kind == "AttributeError" and op == "pow" and "no attribute 'data'" in error:
+        return Slip("number not wrapped", "n is a number, and has no .data", ("{body}",))
+    asked = re.search(r"(\w+)\(\) takes (\d) positional arguments? but (\d) w", error)
+    if asked and asked[1] != "__init__" and int(asked[3]) == int(asked[2]) + 1:
+        names = ["self", *(["n" if op == "pow" else "other"] * (int(asked[3]) - 1))]
+        says = f"the first argument of a method is the object itself, self ({error})"
+        return Slip("error", says, (f"def {asked[1]}({', '.join(names)}):",))
     slip = next(slip for named, holds, slip in ERRORS if named in (kind, "") and holds in error)
     if kind == "OverflowError" and op in TEXTS["better"]:
-        return Slip(slip.name, f"{op}: {slip.says}", (TEXTS["better"][op],))
-    says = slip.says.replace("{error}", error)
-    return slip._replace(says=f"{row}: {says}" if row else says)
+        return Slip(slip.name, slip.says, (TEXTS["better"][op],))
+    return slip._replace(says=slip.says.replace("{error}", error))

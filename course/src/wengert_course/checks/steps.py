@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from wengert_course.checks import kit, load, own, probe, trials
 from wengert_course.checks.kit import NAMES, Trial, TrialPlan
 from wengert_course.texts import texts
 
-__all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
+__all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About", "Seen", "ask", "asked", "found"]
 
 MODULES = {"kit": kit, "load": load, "own": own, "trials": trials}
 MODULES |= {name: probe.beside(name) for name in probe.ASKED.values()}
@@ -60,7 +61,7 @@ class About:
             mode = "backward"
         elif self.step >= 4 and {"grad", "_backward"} <= self.parts:
             mode = "local"
-        return TrialPlan(mode, self.seed, "__mul__" in self.has)
+        return TrialPlan(mode, self.seed, "__mul__" in self.has, self.given and self.step < 8)
 
     def trials(self) -> list[Trial]:
         """The trials of the step, those too whose parts are missing."""
@@ -103,6 +104,20 @@ def found(parts: Collection[str], has: Collection[str]) -> int:
     if "by hand" in has:
         return 3
     return 2 if "_prev" in parts else 1
+
+
+def asked(step: int) -> str:
+    """What the check of a step tries: its small tests as they are written, or of the engine's lessons the programs.
+
+    >>> print(asked(1).splitlines()[2])
+    a + b    # __add__ gives a new Value that holds the sum
+    """
+    if step in probe.ASKED:
+        return Path(str(MODULES[probe.ASKED[step]].__file__)).read_text(encoding="utf-8")
+    tried = [trial for trial in TRIALS.values() if trial.step == step and trial.kind in ("core", "own", "kept")]
+    return "\n".join(
+        f"{row}    # {ask(row, False)}".removesuffix("    # ") for row in dict.fromkeys(t.row for t in tried)
+    )
 
 
 def ask(row: str, of_gradient: bool) -> str:

@@ -7,17 +7,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any, TypeGuard
+from typing import Any
 
 from wengert.errors import ArgumentError
 from wengert.ops import is_number, named
-from wengert_course import kept
-from wengert_course.checks import by_hand, load, probe, steps
+from wengert_course import kept, notebooks
+from wengert_course.checks import load, probe, steps
 from wengert_course.checks.diagnosis import diagnose
-from wengert_course.checks.kit import NAMES, Kit
+from wengert_course.checks.kit import NAMES
 from wengert_course.checks.report import Report, Verdict, printable
 from wengert_course.checks.runner import Supervisor
-from wengert_course.checks.steps import TRIALS, About
+from wengert_course.checks.steps import About
 
 __all__ = ["check"]
 
@@ -38,7 +38,8 @@ def check(
         thing: a file, "engine.py" or "notebook.ipynb", with its class where there are several, as in
             "engine.py:Value"; a module, whose file is then read; a class; or the names of a notebook's cell,
             ``globals()``. A class or names of this session are tried in a copy of this process.
-        step: the step of the course, from 0 to 12; without it, the step that the class has come to.
+        step: the step of the course, from 0 to 12; without it, that of a notebook of the course, or the one that the
+            class has come to.
         timeout: seconds for the whole; a single trial may take a quarter of them.
         memory: the most memory, in MiB, that the file may use, on systems that can hold it to that.
         seed: what decides the numbers that are tried; without it, others in each call.
@@ -55,16 +56,17 @@ def check(
     if seed is not None and type(seed) is not int:
         raise ArgumentError(f"seed is {seed!r}; expected a whole number")
     seed = int.from_bytes(os.urandom(4)) if seed is None else seed
-    file, path, wanted, find = "", "", "", None
+    file, path, wanted, find, begun = "", "", "", None, True
     if isinstance(thing, ModuleType) and str(getattr(thing, "__file__", "")).endswith(".py"):
         thing = str(thing.__file__)
     if isinstance(thing, (str, os.PathLike)):
         file, wanted = _split(os.fspath(thing))
         path = os.path.abspath(file)
+        own, filled = notebooks.step_of(path)
+        step = own if step is None else step
+        begun = filled or step != own
     else:
         path, find = _live(thing, step)
-        if step not in probe.FUNCTIONS and _is_numbers(thing):
-            return _numbers(thing, step, seed)
     watch = Supervisor(path, wanted, find, step, timeout, memory, seed)
     watch.run()
     if watch.stopped or watch.about is None:
@@ -72,7 +74,7 @@ def check(
     verdict = diagnose(watch.seen, watch.about)
     report = _report(file, watch.name, watch.about, verdict, watch.remarks(verdict.rows), watch.output())
     more = kept.lent(path) if find is None else kept.keep(step) if report.right and step is not None else ""
-    return replace(report, remarks=(*report.remarks, more)) if more else report
+    return replace(report, remarks=(*report.remarks, *([more] if more else [])), begun=begun)
 
 
 def _report(
@@ -115,23 +117,3 @@ def _live(thing: Any, step: int | None) -> tuple[str, probe.Find]:
     if step in probe.FUNCTIONS:
         return name, lambda: ("", object, space)  # it is about no class
     return name, lambda: (*load.choose(space, name, "", NAMES, name), space)
-
-
-def _is_numbers(thing: Thing) -> TypeGuard[dict[str, Any]]:
-    """Whether a dict holds neither the names of a cell nor a class."""
-    return isinstance(thing, dict) and "__name__" not in thing and not any(isinstance(x, type) for x in thing.values())
-
-
-def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:
-    """A dict of gradients that were reckoned by hand."""
-    if step not in (None, 3) or not given or not all(is_number(x) for x in given.values()):
-        raise ArgumentError(
-            f"there is no class among the names {', '.join(map(str, given))[:200] or '(none)'}; a dict of numbers is "
-            "taken for the gradients of step 3"
-        )
-    verdict = Verdict()
-    for row in by_hand.EXPRESSIONS:
-        numbers = [number for _, _, number in TRIALS[f"by hand {row[0]}"].outcomes(Kit(lambda x: x, {}, given))]
-        if any(number == number for number in numbers):
-            verdict.add(by_hand.judge(row, tuple(numbers)))
-    return _report("", "", About(3, True, frozenset(), frozenset(), seed), verdict)

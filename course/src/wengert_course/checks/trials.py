@@ -19,7 +19,13 @@ __all__ = ["TRIALS"]
 
 PASS = "grad backward"  # what a trial of a whole backward pass needs
 EXPRESSION = f"{PASS} __add__ __mul__"
+ZEROED = "for _ in range(3): zero(a, b); back(a * b + a)"
+SECOND = "s = a * b; c = s * s; back(c); back(c)", "c = a * b; back(c); back(c)"
+LOSSES = "s = a * b; c = s * s; d = s * s + s; back(c); zero(a); back(d)"
+AGAIN_ZEROED = "s = a * b; c = s * s; back(c); zero(a); back(c)"
+CHANGED = "c = a * b; put(b, 100.0); back(c)"
 TWICE = "a value used twice"  # a row that the operations share
+NEURON = "o = tanh(x1 * w1 + x2 * w2 + bias)"
 Row = tuple[Any, ...]  # what a Trial is made of
 
 
@@ -48,8 +54,8 @@ def _operation(
     def alone(kit: Kit) -> Iterator[Outcome]:
         for at in drawn(kit):
             yield from kit.tell(text, at)
-            if binary:
-                yield kit.where(at), f"a, after {text}", kit.value(kit.scope["a"])
+            for name in "ab" if binary else "":
+                yield kit.where(at), f"{name}, after {text}", kit.value(kit.scope[name])
             if kit.plan.product and kit.plan.mode == "backward":
                 yield from kit.tell(f"({text}) * c", {**at, "c": 5.0}, "a b" if binary else "a c")
 
@@ -77,14 +83,14 @@ def _operation(
 
 
 def _leaf(kit: Kit) -> Iterator[Outcome]:
-    for number in (2, *kit.numbers.numbers(3)):
+    for number in (2, *kit.numbers.points()):
         yield f"a = Value({number})", "a.data", kit.value(kit.make(number))
 
 
 def _repr(kit: Kit) -> Iterator[Outcome]:
     if getattr(kit.make, "__repr__", None) is object.__repr__:
         kit.unfit("absent", "Python's own repr")
-    for number in kit.numbers.numbers(2):
+    for number in kit.numbers.points():
         yield f"a = Value({number})", "the number that repr(a) shows", _shown_number(repr(kit.make(number)), number)
 
 
@@ -115,17 +121,31 @@ def _parts(kit: Kit) -> Iterator[Outcome]:
     yield where, "the sum of the leaves' numbers under (a * b + c) * f", sum(ends)
 
 
+def _operands(kit: Kit) -> Iterator[Outcome]:
+    for what in ("a + b", "a * b"):
+        parts = kit.parts(kit.run(what, kit.drawn("a b")))
+        own = sum([part is kit.scope[name] for part in parts for name in "ab"])
+        yield "", f"how many of a and b themselves are in the _prev of {what}", float(own)
+
+
+def _wrapped(kit: Kit) -> Iterator[Outcome]:
+    numbers = kit.drawn("a")
+    parts = kit.parts(kit.run("a + 3", numbers))
+    yield kit.where(numbers), "the sum of the numbers in the _prev of a + 3", sum([kit.value(part) for part in parts])
+
+
 OPS = (("+", "add", "plus", "sum"), ("*", "mul", "times", "prod"))
 
 
 def _symbols(kit: Kit) -> Iterator[Outcome]:
     a, b = kit.leaves(*kit.numbers.numbers(2))
-    symbols = {what: getattr(x, kit.names["_op"]) for what, x in (("a + b", a + b), ("a * b", a * b))}
+    named = (("a + b", a + b), ("a * b", a * b), ("a", a))
+    symbols = {what: getattr(x, kit.names["_op"]) for what, x in named}
     if not any(symbols.values()):
         kit.unfit("absent", "no operation has its symbol")
     for what, symbol in symbols.items():
         number = next((number for number, names in enumerate(OPS, 1) if symbol in names), 3 if symbol else 0)
-        yield "", f"the symbol of {what} (1 for '+', 2 for '*')", float(number)
+        yield "", f"the symbol of {what} (1 for '+', 2 for '*', 0 for '')", float(number)
 
 
 def _label(kit: Kit) -> Iterator[Outcome]:
@@ -133,16 +153,21 @@ def _label(kit: Kit) -> Iterator[Outcome]:
         a = kit.make(kit.numbers.number(), label="a")
     except TypeError:
         kit.unfit("absent", "no label")
-    kept = getattr(a, kit.names.get("label", "label"), None) == "a"
-    yield "a = Value(..., label='a')", "whether a.label is 'a' (1: it is)", float(kept)
+    for x, label in ((a, "a"), (kit.make(2.0), "")):
+        kept = getattr(x, kit.names.get("label", "label"), None) == label
+        yield f"x = Value(..., label={label!r})", f"whether x.label is {label!r} (1: it is)", float(kept)
 
 
 def _by_hand(names: str) -> Callable[[Kit], Iterator[Outcome]]:
-    """What is written in the nodes of an expression that the file makes, or in a dict of its gradients."""
+    """What is written in the nodes of an expression that the file makes."""
 
     def run(kit: Kit) -> Iterator[Outcome]:
         for name in names.split():
             data, grad = kit.look(name)
+            if hasattr(getattr(kit.space.get(name), "grad", None), "data"):
+                kit.unfit(
+                    "gradient", f"{name}.grad is a Value, where a number is asked for: f.data * L.grad, as an example"
+                )
             yield "", f"{name}.data", data
             yield "", f"{name}.grad", grad
 
@@ -174,6 +199,12 @@ def _calls(kit: Kit) -> Iterator[Outcome]:
         early = [user for user in uses if user not in calls[:first] and calls.count(name) == 1]
         what = f"how many of the nodes made of {name} are called only after it"
         yield f"{CALLS}; L.backward()", what, float(len(early))
+    kit.backward(kit.run("a * b", kit.drawn("a b")))
+    yield (
+        f"{CALLS}; L.backward()",
+        "how often backward() of another expression calls L._backward()",
+        calls.count("L") - 1.0,
+    )
 
 
 def _record(kit: Kit, node: Any, name: str, calls: list[str]) -> None:
@@ -251,60 +282,20 @@ def _ladder(kit: Kit) -> Iterator[Outcome]:
     yield from kit.gradients("a = 1", "forty doublings of a", s, a=a)
 
 
-def _again(kit: Kit) -> Iterator[Outcome]:
-    x = kit.numbers.number()
-    yield from kit.tell("a * a", {"a": x})
-    a = kit.scope["a"]
-    kit.backward(a * kit.make(5.0))
-    what = f"the gradient of a, after backward() of a * a and then of a * 5: {2 * x:g} + 5"
-    yield f"a = {x:g}", what, kit.grad(a)
-
-
-def _zeroed(kit: Kit) -> Iterator[Outcome]:
-    x, y = kit.numbers.numbers(2)
-    a, b = kit.leaves(x, y)
-    for _ in range(3):
-        kit.zero(a, b)
-        yield from kit.gradients(f"a = {x:g}, b = {y:g}", "a * b + a", a * b + a, a=a, b=b)
-
-
-# -- what is told, and does not count: limits that micrograd itself has ------------------------------------------------
-
-
-def _second(kit: Kit) -> Iterator[Outcome]:
-    c = kit.run("b = a * two; b * b", {"a": 3.0, "two": 2.0})
-    kit.backward(c)
-    kit.backward(c)
-    what = "the gradient of a after two backward() of c, twice"
-    yield "a = 3; c = (a * 2) * (a * 2)", f"{what} 24", kit.grad(kit.scope["a"])
-    c = kit.run("a * b", {"a": 3.0, "b": 4.0})
-    kit.backward(c)
-    kit.backward(c)
-    yield "a = 3, b = 4; c = a * b", f"{what} 4", kit.grad(kit.scope["a"])
-
-
-def _after_another(second: str, where: str) -> Callable[[Kit], Iterator[Outcome]]:
-    """backward() of one result, the leaf set to zero, and backward() of another."""
+def _after(*programs: str, **numbers: float) -> Callable[[Kit], Iterator[Outcome]]:
+    """The gradient of a after each program, on these numbers; in it stand back(c), zero(a) and put(a, 2.0)."""
 
     def run(kit: Kit) -> Iterator[Outcome]:
-        root = kit.run(f"b = a * three; c = b * b; {second}", {"a": 2.0, "three": 3.0})
-        kit.backward(kit.scope["c"])
-        kit.zero(kit.scope["a"])
-        kit.backward(root)
-        yield where, "the gradient of a", kit.grad(kit.scope["a"])
+        for program in programs:
+            given = numbers or kit.drawn("a b")
+            scope = {name: kit.make(number) for name, number in given.items()}
+            exec(program, {"back": kit.backward, "zero": kit.zero, "put": kit.put}, scope)
+            yield f"{kit.where(given)}; {program}", "the gradient of a", kit.grad(scope["a"])
 
     return run
 
 
-LOSSES = "a = 2; b = a * 3; c = b * b; d = b * b + b; c.backward(); a.grad = 0; d.backward()"
-ZEROED = "a = 2; b = a * 3; c = b * b; c.backward(); a.grad = 0; c.backward()"
-
-
-def _changed(kit: Kit) -> Iterator[Outcome]:
-    c = kit.run("a * b", {"a": 3.0, "b": 2.0})
-    kit.put(kit.scope["b"], 100.0)
-    kit.backward(c)
-    yield "a = 3, b = 2; c = a * b; b.data = 100; c.backward()", "the gradient of a", kit.grad(kit.scope["a"])
+# -- what is told, and does not count: limits that micrograd itself has ------------------------------------------------
 
 
 def _chain(kit: Kit) -> Iterator[Outcome]:
@@ -361,9 +352,13 @@ BASICS: list[Row] = [
     ("a.grad, at first", "start", "core", "", _start, "grad", 3),
     *_operation("a + b", "add", "__add__", 1),
     *_operation("a + 3", "add", "__add__", 1),
+    *_operation("a + 3", "add", "__add__", 1, text="a + 0.5"),
     *_operation("a * b", "mul", "__mul__", 1),
     *_operation("a * 3", "mul", "__mul__", 1),
+    *_operation("a * 3", "mul", "__mul__", 1, text="a * 0.5"),
     ("c._prev", "parts", "kept", "", _parts, "_prev __add__ __mul__", 2),
+    ("c._prev", "operands", "own", "", _operands, "_prev __add__ __mul__", 2),
+    ("c._prev", "wrapped", "own", "", _wrapped, "_prev __add__", 2),
     ("c._op", "symbols", "own", "", _symbols, "_op __add__ __mul__", 2),
     ("Value(2.0, label='a')", "label", "own", "", _label, "", 2),
     *_operation("a.tanh()", "tanh", "tanh", 4, "kept", points=(0.0, 3.0)),
@@ -374,14 +369,14 @@ BASICS: list[Row] = [
     *_operation("-a", "neg", "__neg__"),
     *_operation("a - b", "sub", "__sub__"),
     *_operation("a - 3", "sub", "__sub__"),
-    *_operation("3 - a", "rsub", "__rsub__", kind="optional"),
+    *_operation("3 - a", "rsub", "__rsub__", kind="kept"),
     *_operation("a ** n", "pow", "__pow__", text="a ** 3", points=(0.0,)),
     *_operation("a ** n", "pow", "__pow__", text="a ** 2", points=(0.0,)),
     *_operation("a ** n", "pow", "__pow__", text="a ** -1"),
     *_operation("a ** n", "pow", "__pow__", text="a ** 0.5", positive=True),
     *_operation("a / b", "div", "__truediv__"),
     *_operation("a / 4", "div", "__truediv__"),
-    *_operation("4 / a", "rdiv", "__rtruediv__", kind="optional"),
+    *_operation("4 / a", "rdiv", "__rtruediv__", kind="kept"),
     ("sum([a, b, c])", "sum", "core", "radd", _sum, "__add__ __radd__", 7),
 ]
 TRIALS: list[Row] = [
@@ -403,14 +398,22 @@ TRIALS: list[Row] = [
     ("an expression of twenty operations", "long", "core", "", _long, EXPRESSION, 6),
     ("random expressions", "random", "core", "", _random, EXPRESSION, 6),
     ("forty doublings, s = s + s * one", "ladder", "core", "", _ladder, EXPRESSION, 6),
-    ("backward() of a second expression", "again", "core", "", _again, EXPRESSION, 6),
-    ("a gradient set to zero, then a new expression", "zeroed", "core", "", _zeroed, EXPRESSION, 6),
+    ("backward() of a second expression", "again", "core", "", _after("back(a * a); back(a * b)"), EXPRESSION, 6),
+    ("a gradient set to zero, then a new expression", "zeroed", "core", "", _after(ZEROED), EXPRESSION, 6),
     ("L = (a * b + c) * f", "by hand L", "own", "", _by_hand("a b c f e d L"), "", 3),
-    ("o = tanh(x1 * w1 + x2 * w2 + b)", "by hand o", "own", "", _by_hand("x1 w1 x2 w2 b n o"), "", 3),
-    ("backward() twice on one expression", "second", "note", "", _second, EXPRESSION, 6),
-    ("two results that share a part", "two losses", "note", "", _after_another("b * b + b", LOSSES), EXPRESSION, 6),
-    ("a leaf set to zero, backward() again", "leaf zeroed", "note", "", _after_another("c", ZEROED), EXPRESSION, 6),
-    ("data changed before backward()", "changed", "note", "", _changed, EXPRESSION, 6),
+    (NEURON, "by hand o", "own", "", _by_hand("x1 w1 x2 w2 bias x1w1 x2w2 both n o"), "", 3),
+    ("backward() twice on one expression", "second", "note", "", _after(*SECOND, a=3.0, b=2.0), EXPRESSION, 6),
+    ("two results that share a part", "two losses", "note", "", _after(LOSSES, a=2.0, b=3.0), EXPRESSION, 6),
+    (
+        "a leaf set to zero, backward() again",
+        "leaf zeroed",
+        "note",
+        "",
+        _after(AGAIN_ZEROED, a=2.0, b=3.0),
+        EXPRESSION,
+        6,
+    ),
+    ("data changed before backward()", "changed", "note", "", _after(CHANGED, a=3.0, b=2.0), EXPRESSION, 6),
     ("a chain of 10,000 operations", "chain", "note", "", _chain, EXPRESSION, 6),
     ("a shared node is looked up", "lookup", "note", "", _lookup, EXPRESSION, 5),
     ("relu at 0", "relu 0", "note", "relu", _at("a.relu()", 0.0), f"{PASS} relu", 6),

@@ -33,7 +33,7 @@ class Value:
         self.label = label
 
     ### END SOLUTION
-    # YOUR CODE HERE: __add__ and __mul__, which hand on the operands and their symbol
+    # YOUR CODE HERE: __add__ and __mul__, which pass on the operands and their symbol
     ### BEGIN SOLUTION
     def __add__(self, other):
         other = other if isinstance(other, Value) else Value(other)
@@ -66,8 +66,8 @@ L.label = "L"
 L, L._op, L._prev
 
 # %% [markdown]
-# What was made from what is a **graph**, and it can be drawn. This is your own class in the picture; it knows nothing of
-# the program that draws it, and needs not to.
+# What was made from what is a **graph**, and it can be drawn. This is your own class in the picture; it knows nothing
+# about the program that draws it, and does not need to.
 
 # %%
 from wengert import draw
@@ -94,7 +94,7 @@ steps(L)
 # %% [markdown]
 # ## The mistake that everybody makes
 #
-# A sum that computes and does not hand on its operands is right in every number, and a dead end in the graph:
+# A sum that computes and does not pass on its operands is right in every number, and a dead end in the graph:
 
 
 # %%

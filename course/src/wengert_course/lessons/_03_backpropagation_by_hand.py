@@ -5,8 +5,8 @@
 # million times. **Is there a way to get all of them from one run?** There is. It takes one walk through the graph, from the
 # result back to the leaves. In this lesson you are the one who walks.
 #
-# Your class from lesson 2 gets one more field, `grad`: room for the slope of the result with respect to
-# this Value. It begins at 0.
+# Your class from lesson 2 gets one more field, `grad`: room for the slope of the result with respect to this Value. That
+# slope is called its **gradient** (books say *partial derivative*). It begins at 0.
 
 # %%
 import math
@@ -37,7 +37,7 @@ L.label = "L"
 draw(L)
 
 # %% [markdown]
-# Play it. Forward, each node computes its number. On the way back there is nobody who does anything: that will be you.
+# Play it. Forward, each node computes its number. On the way back nothing happens yet: that is your job.
 
 # %%
 steps(L)
@@ -114,28 +114,29 @@ for leaf in (a, b, c, f):
 #
 # $$n = x_1 w_1 + x_2 w_2 + b, \qquad o = \tanh(n)$$
 #
-# Of $\tanh$ you need its slope, $1 - \tanh(n)^2$, which is $1 - o^2$. The bias was chosen so that it comes out well.
+# Of $\tanh$ you need its slope, $1 - \tanh(n)^2$, which is $1 - o^2$. The bias, here `bias`, was chosen so that it comes
+# out well.
 
 # %%
 x1, x2 = Value(2.0, label="x1"), Value(0.0, label="x2")
 w1, w2 = Value(-3.0, label="w1"), Value(1.0, label="w2")
-b = Value(6.8813735870195432, label="b")
+bias = Value(6.8813735870195432, label="b")
 x1w1 = x1 * w1
 x1w1.label = "x1*w1"
 x2w2 = x2 * w2
 x2w2.label = "x2*w2"
 both = x1w1 + x2w2
-n = both + b
+n = both + bias
 n.label = "n"
 o = Value(math.tanh(n.data), (n,), "tanh", label="o")
 1 - o.data**2
 
 # %%
-# YOUR CODE HERE: o.grad, then those of n, b, both, x1w1, x2w2, and of x1, w1, x2, w2
+# YOUR CODE HERE: o.grad, then those of n, bias, both, x1w1, x2w2, and of x1, w1, x2, w2
 ### BEGIN SOLUTION
 o.grad = 1.0
 n.grad = (1 - o.data**2) * o.grad
-b.grad = both.grad = n.grad
+bias.grad = both.grad = n.grad
 x1w1.grad = x2w2.grad = both.grad
 x1.grad, w1.grad = w1.data * x1w1.grad, x1.data * x1w1.grad
 x2.grad, w2.grad = w2.data * x2w2.grad, x2.data * x2w2.grad

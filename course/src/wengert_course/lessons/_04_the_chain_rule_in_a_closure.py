@@ -25,7 +25,7 @@ class Value:
     def __init__(self, data, _children=(), _op="", label=""):
         self.data = data
         self.grad = 0.0
-        self._backward = lambda: None  # a leaf has nothing to hand on
+        self._backward = lambda: None  # a leaf has nothing to pass on
         self._prev = tuple(_children)
         self._op = _op
         self.label = label

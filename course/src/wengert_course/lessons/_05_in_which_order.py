@@ -4,11 +4,11 @@
 # Five closures, five calls, written down by hand: `o`, `n`, `both`, `x2w2`, `x1w1`. **What if the order is wrong, and who
 # writes it down for a graph of ten thousand nodes?**
 #
-# A node may hand its gradient on when it has got all of it, and not before. So it has to wait for every node that was made
+# A node may pass its gradient on when it has got all of it, and not before. So it has to wait for every node that was made
 # from it. An order in which each node stands behind everything it was made *from* is a **topological order**; walk it from
 # its end, and each node comes after everything that was made from *it*.
 #
-# Such an order is easily had. To put a node on the list: first put each of its operands there, by the same rule; then the
+# Such an order is easy to build. To put a node on the list: first put each of its operands there, by the same rule; then the
 # node itself. And whoever is there already is not put there again.
 #
 # ## Your turn
@@ -68,7 +68,7 @@ steps(o)
 # %% [markdown]
 # ## The mistake that everybody makes
 #
-# `reversed` is forgotten, and the walk begins at the leaves. They have nothing to hand on yet, and hand on that:
+# `reversed` is forgotten, and the walk begins at the leaves. They have nothing to pass on yet, and pass on that:
 
 
 # %%
@@ -96,12 +96,12 @@ print("x.grad is", x.grad)
 draw(y)
 
 # %% [markdown]
-# Only the last step had something to hand on when its turn came. `x.grad` is 0, and 0 looks like a result: as if $x$ had no
+# Only the last step had something to pass on when its turn came. `x.grad` is 0, and 0 looks like a result: as if $x$ had no
 # part in $y$. The picture knows better: nothing has arrived there. If gradients are 0 everywhere but near the end, look at
 # the order.
 #
 # The other shortcut is to do without a list: call your own `_backward`, then `backward` of each operand. It is right on
-# every chain and on every tree, and wrong where a result is used twice: there it hands on the first half, then the whole.
+# every chain and on every tree. But where a result is used twice, all that is below it is walked twice.
 
 # %%
 calls = []
@@ -123,7 +123,7 @@ without_a_list(s)
 len(calls), "calls for 5 nodes"
 
 # %% [markdown]
-# Twice as many with each sum. Twenty sums in a row make two million calls, and forty do not end before you do.
+# Twice as many with each sum. Twenty sums in a row take two million calls; forty would take weeks.
 #
 # ## Exercises
 #

@@ -82,8 +82,8 @@ class Value:
 course.check(Value, step=7)
 
 # %% [markdown]
-# This is a finished engine. The check has tried it on random expressions, and the notes at its end are true of nearly every
-# engine of this kind; they do not count.
+# This is a finished engine. The check has tried it on random expressions, too. What it notes and does not count is true of
+# nearly every engine of this kind.
 #
 # Now lesson 0 has become a line of your own. Its function had the slope 14 at $x = 3$, and here is no $h$:
 

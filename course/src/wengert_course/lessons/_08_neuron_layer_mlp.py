@@ -143,7 +143,7 @@ different = {id(p) for p in layer.parameters()}
 #
 # ## Exercises
 #
-# 1. How many parameters has `MLP(2, [16, 16, 1])`? Reckon before you ask.
+# 1. How many parameters has `MLP(2, [16, 16, 1])`? Work it out before you ask.
 # 2. Why random weights? Set all of them to 0.5, and look at the gradients of the neurons of a layer.
 # 3. Let the last layer leave out its $\tanh$. What can the network give now that it could not before?
 #

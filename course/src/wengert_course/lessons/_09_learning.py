@@ -56,8 +56,8 @@ without_zero = forgetful(MLP(3, [4, 4, 1]), xs, ys, 60, 0.05)
 
 # %% [markdown]
 # No gradient is ever set to zero, so each round adds its own to all that were before (lesson 6). The steps grow longer, run
-# past the valley and up the other side: this network had it right, and was thrown out again for good. The worst is that from
-# most seeds nothing of the kind shows, on a task as small as this. On a larger one it does.
+# past the valley and up the other side: this network had learned the task, then lost it for good. Worse, with most seeds the
+# bug does not show.
 #
 # ## Your turn
 #
@@ -82,14 +82,14 @@ def train(model, xs, ys, steps, rate):
 
 ### END SOLUTION
 
+# %% tags=["unchecked"]
+course.check(globals(), step=9)
+
 # %%
 random.seed(9)
 n = MLP(3, [4, 4, 1])
 losses = train(n, xs, ys, 60, 0.05)
 [round(loss, 2) for loss in losses[::6]], [round(n(x).data, 2) for x in xs]
-
-# %% tags=["unchecked"]
-course.check(globals(), step=9)
 
 # %% [markdown]
 # It has learnt. Nobody told the network how; it was told how wrong it is, and 41 slopes did the rest. Here are both curves:
@@ -141,7 +141,7 @@ for rate in (0.005, 0.05, 0.5):
 #
 # ## Why ReLU gets stuck
 #
-# A network with $\max(0, x)$ in the place of $\tanh$, *also at its end*, has the same trouble in a plainer form. Here is
+# A network with $\max(0, x)$ instead of $\tanh$, *also at its end*, has the same trouble in a plainer form. Here is
 # exclusive or: 1 where one of the two inputs is 1.
 
 
@@ -177,8 +177,8 @@ stuck[-1], outputs, max(abs(p.grad) for p in relus.parameters())
 
 # %% [markdown]
 # The output is 0 at every corner and every gradient is 0: the last ReLU is below 0 for all four, its slope there is 0, and
-# from there nothing gets back. It is **dead**, and stays so for as long as you train. About half of all seeds end like this,
-# and none if the last neuron has no ReLU.
+# from there nothing gets back. It is **dead**, and stays so for as long as you train. About half of all seeds end like this;
+# if the last neuron has no ReLU, few do.
 #
 # ## Exercises
 #
@@ -189,4 +189,4 @@ stuck[-1], outputs, max(abs(p.grad) for p in relus.parameters())
 # ## A way on
 #
 # That is all of learning by gradients; the rest is size. Lesson 10 has the exercises that everybody sets, each solved on less
-# than a screen. If you want to go on at once: lesson 11, where your engine meets ten million numbers.
+# than a screen. If you want to go on at once: lesson 11, where your engine meets Wengert.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 10. Exercises
 #
-# These are the exercises that everybody sets who has somebody build an engine. **Can you do each of them on less than a
-# screen?** Four gaps are yours; what stands around them is there to be read and run.
+# These are the classic exercises for anyone who has built an engine. **Can you do each of them on less than a screen?**
+# Four gaps are yours; what stands around them is there to be read and run.
 #
 # ## log, sigmoid, @
 #
@@ -57,6 +57,9 @@ def matmul(A, B):
 
 ### END SOLUTION
 
+# %% tags=["unchecked"]
+course.check(globals(), step=10)
+
 
 # %%
 class Matrix:
@@ -99,6 +102,9 @@ def cross_entropy(zs, k):
 
 ### END SOLUTION
 
+# %% tags=["unchecked"]
+course.check(globals(), step=10)
+
 # %%
 zs = [Value(1.0, label="z0"), Value(0.5, label="z1"), Value(-1.0, label="z2")]
 surprise = cross_entropy(zs, 0)
@@ -115,8 +121,8 @@ steps(surprise)
 #
 # ## A spiral, by hand
 #
-# Three arms, wound around each other, and the loop of lesson 9. From here on `Value` is Wengert's, which does the same some
-# twenty times faster, and so is the network. One thing is added to the update, *momentum*: a step keeps nine tenths of the
+# Three arms, wound around each other, and the loop of lesson 9. From here on `Value` is Wengert's, which does the same and is
+# faster, and so is the network. One thing is added to the update, *momentum*: a step keeps nine tenths of the
 # one before it, as a ball that rolls.
 
 # %% tags=["unchecked"]
@@ -177,8 +183,8 @@ history.accuracy[-1]
 # %% [markdown]
 # ## Every operation, by nudging
 #
-# An engine is as right as its slopes. Wengert's operations stand in one table, and so one loop tries them all: each at a point
-# where it has a slope, `backward()` beside lesson 0.
+# An engine is as right as its slopes. Wengert's operations stand in one table, and so one loop tries all of one or two
+# numbers: each at a point where it has a slope, `backward()` beside lesson 0.
 
 # %% tags=["unchecked"]
 import wengert
@@ -194,7 +200,7 @@ def nudged(f, xs, i, h=1e-6):
 worst = {}
 for op in TABLE:
     f = getattr(wengert, op.name, None)
-    if f is None or op.arity not in (1, 2) or op.shapes or op.name in ("stop_gradient", "polygamma"):
+    if f is None or op.shapes or op.arity not in (1, 2) or op.name in ("stop_gradient", "polygamma"):
         continue
     xs = [1.3, 0.4] if op.name == "acosh" else [0.4, 1.3]
     xs = xs[: op.arity]
@@ -238,8 +244,8 @@ else:
 # %% [markdown]
 # ## A small Value of arrays
 #
-# Scalars are a thousand times slower than arrays of numbers, since most of the time goes into the graph and not into the
-# arithmetic. The same class over arrays of NumPy has one node for a thousand numbers. There is one new question: an array of
+# Scalars are slower than arrays of numbers, since most of the time goes into the graph and not into the arithmetic. The same
+# class over arrays of NumPy has one node for a thousand numbers. There is one new question: an array of
 # shape `(3,)` that is added to one of shape `(2, 3)` is *broadcast*, used once for each row. What is used several times gets
 # the **sum** of its gradients: lesson 6 again.
 #
@@ -262,6 +268,9 @@ def summed(gradient, shape):
 
 
 ### END SOLUTION
+
+# %% tags=["unchecked"]
+course.check(globals(), step=10)
 
 
 # %%
@@ -298,12 +307,6 @@ product = rows * weights
 product.grad = np.ones((2, 3))
 product._backward()
 weights.grad  # the sum of each column
-
-# %% [markdown]
-# Now the check: it tries `matmul`, `softmax`, `cross_entropy` and `summed`.
-
-# %% tags=["unchecked"]
-course.check(globals(), step=10)
 
 # %% [markdown]
 # ## The mistake that everybody makes

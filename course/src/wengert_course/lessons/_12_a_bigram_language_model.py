@@ -7,6 +7,8 @@
 # %%
 from importlib.resources import files
 
+from wengert import course
+
 names = (files("wengert_course") / "lessons" / "names.txt").read_text().split()
 len(names), names[:6]
 
@@ -36,19 +38,21 @@ def counts(names):
 
 ### END SOLUTION
 
+# %% tags=["unchecked"]
+course.check(globals(), step=12)
+
 # %%
 N = counts(names)
-total = sum(map(sum, N))
-total, [(two, N[0][j]) for j, two in enumerate(letters) if N[0][j] > 120]
+sum(map(sum, N)), [(two, N[0][j]) for j, two in enumerate(letters) if N[0][j] > 120]
 
 # %% [markdown]
 # A row, divided by its sum, is a model: how likely each letter is after this one. How good is it? As in lesson 10: by how
-# surprised it is, on the average, by the letter that really comes. That is the best which any table of pairs can do.
+# surprised it is, on the average, by the letter that really comes. No table of pairs can do better.
 
 # %%
 import math
 
-best = -sum(n * math.log(n / sum(row)) for row in N for n in row if n) / total
+best = -sum(n * math.log(n / sum(row)) for row in N for n in row if n) / sum(map(sum, N))
 best, math.log(27)  # and of one that knows nothing
 
 # %% [markdown]
@@ -64,7 +68,7 @@ best, math.log(27)  # and of one that knows nothing
 # %%
 import sys
 
-from wengert import course, draw, steps
+from wengert import draw, steps
 
 Value = course.mine(10).Value
 sys.setrecursionlimit(20_000)  # backward() calls itself for each value below another, and a sum of hundreds is deep
@@ -130,7 +134,7 @@ for axes in (middle, right):
 
 # %% [markdown]
 # The same table, found without counting anything. Nothing is gained, in a model as small as this. But a table of *triples* has
-# twenty thousand rows to fill, and one of ten letters cannot be counted at all; a gradient does not mind.
+# 19,683 entries to fill, and one of ten letters cannot be counted at all; a gradient does not mind.
 #
 # Here is its graph, for one row and two letters, the second of which came three times as often:
 
