@@ -380,6 +380,8 @@ def test_what_is_the_same_for_all_examples_is_computed_once(backend: str) -> Non
         for _ in range(2):
             assert are_close(compiled.map(xs), [derivative(x) for x in xs.tolist()], 1e-12)
         assert specializations(compiled) == 1
+    chosen = wengert.compile(grad(lambda x, i: x[i] * 3.0), backend=backend)
+    assert chosen.map(xs[:4], [0, 1, 2, 1]).tolist() == (3.0 * np.eye(3)[[0, 1, 2, 1]]).tolist()
     constant = jacobian(lambda x: [2.0 * x[0], x[0] - x[1], 5.0 * x[2]])
     compiled = wengert.compile(constant, backend=backend)
     assert compiled.map(xs).tolist() == [constant(x) for x in xs.tolist()]

@@ -7,6 +7,7 @@ import math
 import random
 import shutil
 import subprocess
+import warnings
 from math import inf, nan
 from typing import Any
 
@@ -93,6 +94,30 @@ def test_shapes_of_too_many_terms_to_write_out(backend: str) -> None:
     xs = [0.49999 + k * 1e-6 for k in range(20)]
     for _ in range(2):
         assert made.map(xs).tolist() == pytest.approx([made.function(x) for x in xs], rel=1e-13)
+
+
+@pytest.mark.mpmath
+def test_tiny_shapes_and_tiny_numbers() -> None:
+    with mp.workdps(400):
+        for a, b, x in (
+            (1e-12, 0.1, 0.3),
+            (1e-15, 0.1, 0.3),
+            (1e-300, 0.1, 0.3),
+            (0.034, 1.2e-8, 0.5004),
+            (166.6, 2e-8, 0.999),
+        ):
+            exact = mpmath.betainc(mpmath.mpf(a), mpmath.mpf(b), 0, mpmath.mpf(x), regularized=True)
+            assert wengert.betainc(a, b, x) == pytest.approx(float(exact), rel=0.0, abs=1e-15)
+    assert [wengert.gamma_pdf(a, x) for a, x in ((64.0, 5e-324), (1e6, 1e-303), (1e300, 1e-100))] == [0.0, 0.0, 0.0]
+    assert all(map(math.isnan, (wengert.betainc(1e-310, 0.5, 0.3), wengert.beta_pdf(2.0, 1e-310, 0.3))))
+    steep = wengert.grad(lambda x: wengert.gamma_pdf(0.5, x))
+    for backend in ("numpy", "native"):
+        compiled = wengert.compile(steep, backend=backend)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert all(
+                compiled(x) == pytest.approx(steep(x), rel=1e-13, nan_ok=True) for x in (-1.0, 0.0, 0.5, 2.0, 0.0, -1.0)
+            )
 
 
 @pytest.mark.mpmath

@@ -21,7 +21,7 @@ from wengert.ops.special import STIRLING, choose, erfc, exact_product, expm1, lg
 __all__ = ["beta_pdf", "beta_pdf_slope", "betainc", "gamma_pdf", "gamma_pdf_slope", "gammainc", "gammaincc"]
 
 LARGE = 64.0  # from this shape on powers and the gamma function are scaled by Stirling's formula
-LARGEST = 1e12  # shape of a beta function: the number of terms grows with its root
+SMALLEST, LARGEST = 1e-300, 1e12  # shape of a beta function: the number of terms grows with its root
 MOST = 2000  # the most terms that are written out, for machine code or arrays
 EULER = 0.5772156649015329
 cached = functools.lru_cache(256)
@@ -60,9 +60,10 @@ def _gamma_weight(a: float, less: float, x: Any) -> Any:
     if a < LARGE:
         tail = exp(-0.5 * x)
         return pow_(x, a - less) * tail * tail * ((a if less else 1.0) / _gamma_above(a))
-    inside = where(x > 0.0, x, a)
+    above = x > 1e-20 * a  # below, it is 0
+    inside = where(above, x, a)
     root = exp(-0.5 * a * _less_log(div(inside - a, a), div(inside, a)))  # twice, as their product may be subnormal
-    return where(x > 0.0, root * (_over_gamma(a) * (div(a, inside) if less else 1.0)) * root, where(x == 0.0, 0.0, nan))
+    return where(above, root * (_over_gamma(a) * (div(a, inside) if less else 1.0)) * root, where(x >= 0.0, 0.0, nan))
 
 
 def gamma_pdf(a: float, x: Any) -> Any:
@@ -210,14 +211,14 @@ def _expansion() -> list[list[float]]:
 
 
 def betainc(a: float, b: float, x: Any) -> Any:
-    """Return I_x(a, b), the beta distribution's cdf; nan where x is not in [0, 1], and for shapes from 1e12 to inf."""
+    """Return I_x(a, b), the beta distribution's cdf; nan where x is not in [0, 1], and for shapes of extreme size."""
     x = where(x >= 0.0, where(x <= 1.0, x, nan), nan)
     if not (0.0 < a < inf and 0.0 < b < inf):
         if not (a >= 0.0 and b >= 0.0) or a == b:
             return x * nan
         at_zero = a == 0.0 or b == inf  # where all the probability is
         return where(x > 0.0, 1.0, x) if at_zero else where(x < 1.0, 0.0, x)
-    if max(a, b) > LARGEST:
+    if max(a, b) > LARGEST or min(a, b) < SMALLEST:
         return x * nan
     weight, excess = _beta_weight(a, b, 0.0, x), _excess(a, b, x)
     return choose(
@@ -237,7 +238,7 @@ def beta_pdf(a: float, b: float, x: Any) -> Any:
     x = where(x >= 0.0, where(x <= 1.0, x, nan), nan)
     if not (0.0 < a < inf and 0.0 < b < inf):
         return x * (0.0 if a >= 0.0 and b >= 0.0 and a != b else nan)
-    return _beta_weight(a, b, 1.0, x) if max(a, b) <= LARGEST else x * nan
+    return _beta_weight(a, b, 1.0, x) if max(a, b) <= LARGEST and min(a, b) >= SMALLEST else x * nan
 
 
 def beta_pdf_slope(out: Any, a: float, b: float, x: Any) -> Any:
@@ -303,7 +304,8 @@ def _beta_fraction(a: float, b: float, x: Any, y: Any, excess: Any, terms: int =
         if n:
             own = own + (n * (b - n) / (a + 2 * n - 1)) * x + float(n)
         f = own if n == terms else own + div(above * x * x, f)
-        above = (a + n - 1) / (a + 2 * n - 1) * ((a + b + n - 1) / (a + 2 * n - 1)) * (n * (b - n)) if n else 0.0
+        # n - 1 first, as a may be too small to be added to 1
+        above = (a + (n - 1)) / (a + 2 * n - 1) * ((a + b + (n - 1)) / (a + 2 * n - 1)) * (n * (b - n)) if n else 0.0
     return div(1.0, f)
 
 

@@ -60,7 +60,7 @@ class Op(NamedTuple):
                 raise ArgumentError(f"{self.name} takes {counted(self.arity, 'operand')}, got {len(xs)}")
             xs += self.defaults[-missing:]
         for name, x in zip(self.shapes, xs, strict=False):
-            if hasattr(x, "backward"):
+            if hasattr(x, "backward") and hasattr(x, "_apply_op"):  # no number that is traced, no tensor
                 raise ArgumentError(
                     f"{self.name}: {name} is a Value, and there is no derivative with respect to {name}: "
                     f"pass a number, as {name}.data"

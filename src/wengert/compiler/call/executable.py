@@ -407,6 +407,8 @@ class Workspace:
                 given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
                 if not numpy.all(abs(given[n]) < 2.0**53):
                     return False
+            elif type(x) is float:
+                given[n] = numpy.float64(x)  # by whose rules 1 / 0 is inf, and (-1) ** 0.5 nan
         self.room, self.is_bounded = 0, True
         try:
             with numpy.errstate(all="ignore"):

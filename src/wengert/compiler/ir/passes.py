@@ -141,8 +141,9 @@ def _operations(expr: Expr) -> int:
 
 
 def _chosen_by(step: Compute | Assemble) -> list[Array]:
-    """Return the integers that choose what a step reads."""
-    return [x.index.array for x in getattr(step, "operands", ()) if x.index is not None]
+    """Return the integers that choose what a step reads, or where it writes."""
+    accesses = step.operands if isinstance(step, Compute) else [access for access, _ in step.parts]
+    return [x.index.array for x in accesses if x.index is not None]
 
 
 def merge_equal_steps(program: Program) -> None:
@@ -193,7 +194,9 @@ def compute_once(program: Program) -> None:
                 step.operands = [x.permuted(range(1, len(step.axes)), step.axes) for x in step.operands]
                 step.axes = step.axes[1:]
         elif isinstance(step, Assemble) and id(step.out) in shared:
-            step.parts = [(replace(x, strides=x.strides[1:]), part) for x, part in step.parts]
+            step.parts = [
+                (x.permuted(range(1, len(x.strides)), (BATCH, *part.cell_shape)), part) for x, part in step.parts
+            ]
         elif isinstance(step, Assemble):
             for n, (access, part) in enumerate(step.parts):
                 if id(part) in shared:

@@ -248,7 +248,7 @@ class Differentiation:
             candidate.layout = ResultLayout.of(result, apart=self.levels[-1][0] == "value_and_grad")
             shape = shape if candidate.layout is not None else flat_result(result)[0]
         elif parts is not None:
-            candidate.structure = Structure(parts, parts, {}, (), 0, ())
+            candidate.structure = Structure(parts, parts, {}, (), 0, (), apart=False)
         assert shape is not None  # a layout has the shape of its numbers
         candidate.shape = shape
         shape = tuple([n for n in shape if n > 1])

@@ -153,6 +153,7 @@ class Structure:
         chosen: the identities of Values that an integer chooses; each call shows which one a result is.
         began: when the recorded run began; older Values existed before.
         seen: the objects that the function reaches from outside, by identity.
+        apart: True if each array of the results has memory of its own, False for parts of one array.
 
     Attributes:
         kinds: the class of each leaf; Value also for its subclasses.
@@ -178,6 +179,7 @@ class Structure:
         chosen: Container[int],
         began: int,
         seen: Container[int],
+        apart: bool = True,
     ) -> None:
         if not plain.leaves:
             raise Unrecordable("its result holds no number")
@@ -189,6 +191,7 @@ class Structure:
             raise Unrecordable("its result has another structure while tracing")
         self.tree: Any = plain.tree
         self.dtypes: dict[int, Any] = plain.dtypes
+        self.apart: bool = apart
         self.kinds: list[Any] = [kind_of(x) for x in plain.leaves]
         self._passed: dict[int, int] = {}  # leaves that are a Value among the arguments
         self._held: dict[int, Value] = {}  # leaves that are a Value from outside
@@ -335,12 +338,14 @@ class _Writer:
         return made, depth + 1
 
     def array(self, tree: Part, place: int) -> tuple[str, int]:
-        """Return an expression for an array; floats are a part of the array of all numbers, which each call makes."""
+        """Return an expression for an array, from the array of all numbers, which each call makes."""
         dtype, start = self.structure.dtypes[place], self.leaf
         if dtype.kind != "O":
             self.leaf += len(tree.children)
-            numbers = "o" if self.leaf - start == len(self.structure.kinds) else f"o[{start}:{self.leaf}]"
-            converted = "" if dtype.kind == "f" else f".astype({self.named(dtype)})"
+            numbers, copied = "o", ""
+            if self.leaf - start < len(self.structure.kinds):
+                numbers, copied = f"o[{start}:{self.leaf}]", ".copy()" * self.structure.apart
+            converted = copied if dtype.kind == "f" else f".astype({self.named(dtype)})"
             reshaped = f".reshape({tree.keys})" if len(tree.keys) > 1 else ""
             return f"{numbers}{converted}{reshaped}", 2
         items, depth = self.items(tree.children)
