@@ -35,8 +35,8 @@ def every_row() -> Iterator[float]:
             if row.name == "dot":
                 numbers = [*numbers, 0.5] if len(numbers) % 2 == 0 else numbers
             yield row(*numbers)
-            xs = [Value(number) for number in numbers]
-            y = row(*xs)
+            shapes, xs = numbers[: len(row.shapes)], [Value(number) for number in numbers[len(row.shapes) :]]
+            y = row(*shapes, *xs)
             y.backward()
             yield from (y.data, *(x.grad for x in xs))
 
