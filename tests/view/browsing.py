@@ -83,8 +83,9 @@ def every_operation(seed: int = 0) -> tuple[Value, list[Value]]:
         for i in range(row.arity or 3):
             low, high = row.domain[i % len(row.domain)]
             operands.append(Value(chance.uniform(low, high), f"{row.name} {i}"))
+        shapes, operands = [x.data for x in operands[: len(row.shapes)]], operands[len(row.shapes) :]
         leaves += operands
-        terms.append(row(*operands))
+        terms.append(row(*shapes, *operands))
     total = terms[0]
     for term in terms[1:]:
         total = total + 0.1 * term
