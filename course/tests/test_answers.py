@@ -55,7 +55,7 @@ def judged(number: int, gap: int, text: str, seed: int = 0) -> Report | None:
             with contextlib.suppress(Exception):  # as in a notebook, whose later cells run all the same
                 exec(SHOWS.sub("", code), space)
     try:
-        return check(space, number, seed=seed, timeout=8.0)
+        return check(space, number, seed=seed, timeout=24.0)
     except ArgumentError:
         return None
 

@@ -49,7 +49,7 @@ def test_right_ones(engine: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told_once(old: str, new: str, row: str, slip: str, tmp_path: Path) -> None:
-    report = tried(tmp_path, ENGINE + patched(TANH + TRAIN, (old, new)), timeout=8.0)
+    report = tried(tmp_path, ENGINE + patched(TANH + TRAIN, (old, new)), timeout=30.0)
     assert counted(report) == [slip], str(report)
     assert report.findings[-1].rows == (row,)
     assert not report.right

@@ -103,7 +103,7 @@ def test_advice_is_in_the_words_of_the_lesson() -> None:
 def judged_text(text: str) -> Any:
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(text, space)
-    return check(space, 7, seed=1)
+    return check(space, 7, seed=1, timeout=60.0)
 
 
 def test_lesson_7_asks_for_what_its_text_asks_for() -> None:
