@@ -134,7 +134,7 @@ class Cameras(Task):
 
 
 class NeuralOde(Task):
-    """A network learns a slope: the loss of a trajectory and its gradient by the weights (Chen et al. 2018)."""
+    """A network learns a slope: the loss of a trajectory and its gradient (Chen et al. 2018)."""
 
     def __init__(self, steps: int = 40, width: int = 16) -> None:
         self.title = f"neural ODE 2-{width}-2, RK4, {steps} steps: loss and gradient"
@@ -246,7 +246,7 @@ class Hires(Task):
 
 
 class Truss(Task):
-    """The stiffness of a truss that is bent far: the Hessian of the energy of its bars by the places of its nodes."""
+    """The stiffness of a truss that is bent far: the Hessian of its bars' energy in the places of its nodes."""
 
     def __init__(self, side: int = 12) -> None:
         self.side = side

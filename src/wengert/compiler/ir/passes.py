@@ -1,4 +1,8 @@
-"""Passes over a Program: read through copies, leave padding undefined where no reader needs zeros, drop dead steps."""
+"""Passes over a Program, which change how it is computed, and no result.
+
+Readers of copies read their sources, dead steps go, steps that are equal or the same for all examples run once, steps
+that one other reads are written into it, and padding is undefined where no reader needs zeros.
+"""
 
 from __future__ import annotations
 
@@ -44,22 +48,10 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
     source = copy.operands[0]
     if source.table is not None:
         return _through_table(access, axes, source)
-    own = contiguous(access.array.cell_shape)
-    lead = int(access.array.batched)
-    inner: list[int] = []  # for each axis of the reader, the axis of the copy that it runs along; -1 for none
-    for length, stride in zip(axes, access.strides, strict=True):
-        if not stride:
-            inner.append(-1)
-        elif length == BATCH:
-            inner.append(0)
-        else:
-            which = [k for k, s in enumerate(own) if s == stride and access.array.cell_shape[k] == length]
-            if not which:
-                return access
-            inner.append(which[0] + lead)
-    if len({k for k in inner if k >= 0}) < len(copy.axes):
+    order = _order(access, axes)
+    if order is None or len({k for k in order if k >= 0}) < len(copy.axes):
         return access
-    strides = tuple([source.strides[k] if k >= 0 else 0 for k in inner])
+    strides = tuple([source.strides[k] if k >= 0 else 0 for k in order])
     return Access(source.array, source.base, strides)
 
 
@@ -110,10 +102,10 @@ def _inlined(step: Compute, makers: dict[int, Compute], gone: set[int]) -> tuple
     count = _operations(step.expr) + len(step.operands)
     for k, access in enumerate(step.operands):
         maker = makers.get(id(access.array))
-        order = None if maker is None else _order(access, step.axes, maker.axes)
-        if maker is not None and order is not None and times(step.expr, k) == 1:
+        order = _order(access, step.axes)
+        if maker is not None and order is not None and sorted(order) == [*range(len(maker.axes))]:
             size = _operations(maker.expr) + len(maker.operands)
-            if count + size <= LARGEST:
+            if count + size <= LARGEST and times(step.expr, k) == 1:
                 names = {n: len(operands) + n for n in range(len(maker.operands))}
                 operands += [x.permuted(order, maker.axes) for x in maker.operands]
                 exprs[k] = rename(maker.expr, names)
@@ -125,15 +117,17 @@ def _inlined(step: Compute, makers: dict[int, Compute], gone: set[int]) -> tuple
     return operands, rewrite(step.expr, lambda leaf: exprs[leaf[1]] if leaf[0] == "in" else leaf)
 
 
-def _order(access: Access, axes: tuple[int, ...], own: tuple[int, ...]) -> list[int] | None:
-    """Return for each axis of a reader that of the step whose whole result it reads; None if it reads it otherwise."""
-    if access.table is not None or access.index is not None or access.base or sorted(axes) != sorted(own):
+def _order(access: Access, axes: tuple[int, ...]) -> list[int] | None:
+    """Return for each axis of a reader the axis of the array that it runs along, -1 for none; None if it does not read
+    the array axis by axis.
+    """
+    if access.table is not None or access.index is not None or access.base:
         return None
-    order = []
-    for stride, length in zip(access.strides, axes, strict=True):
-        pairs = enumerate(zip(access.array.strides, own, strict=True))
-        order += [k for k, pair in pairs if pair == (stride, length)]
-    return order if sorted(order) == list(range(len(own))) else None
+    known = [*zip(access.array.strides, access.array.shape, strict=True)]
+    pairs = [*zip(access.strides, axes, strict=True)]
+    if any(pair[0] and pair not in known for pair in pairs):
+        return None
+    return [known.index(pair) if pair[0] else -1 for pair in pairs]
 
 
 def _operations(expr: Expr) -> int:
