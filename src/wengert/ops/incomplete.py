@@ -24,7 +24,7 @@ LARGE = 64.0  # from this shape on powers and the gamma function are scaled by S
 SMALLEST, LARGEST = 1e-300, 1e12  # shape of a beta function: the number of terms grows with its root
 MOST = 2000  # the most terms that are written out, for machine code or arrays
 EULER = 0.5772156649015329
-cached = functools.lru_cache(256)
+_cached = functools.lru_cache(256)
 
 
 def gammainc(a: float, x: Any) -> Any:
@@ -131,7 +131,7 @@ def _by_series(a: float, x: Any) -> Any:
     return total
 
 
-@cached
+@_cached
 def _series_depth(a: float) -> int:
     x, term, k = 0.6 * a if a >= LARGE else max(a, 0.7), 1.0, 0
     while term > 1e-18:
@@ -149,7 +149,7 @@ def _by_fraction(a: float, x: Any, terms: int = 0) -> Any:
     return div(1.0, f)
 
 
-@cached
+@_cached
 def _fraction_depth(a: float) -> int:
     return _depth(lambda n: _by_fraction(a, 1.4 * a if a >= LARGE else max(a, 0.7), n))
 
@@ -161,7 +161,7 @@ def _small_shape(a: float, x: Any) -> Any:
     return exp(u) * (a * x * polynomial(terms, x)) - expm1(u)
 
 
-@cached
+@_cached
 def _gamma_above(*shapes: float) -> float:
     """Return gamma(1 + the sum of shapes) up to 170, where `math.gamma` is 100 units off: by exact recurrence."""
     a = sum(map(Fraction, shapes))
@@ -170,7 +170,7 @@ def _gamma_above(*shapes: float) -> float:
     return float(product * Fraction(math.exp(lgamma(float(1 + a - steps)))))
 
 
-@cached
+@_cached
 def _log_gamma_above(a: float) -> float:
     y = 1.0 + a
     return lgamma(y) - EULER * (a - (y - 1.0))  # type: ignore[no-any-return]  # with the rounding error of y
@@ -187,7 +187,7 @@ def _uniform(a: float, x: Any, upper: bool) -> Any:
     return normal + rest if upper else normal - rest
 
 
-@cached
+@_cached
 def _correction(a: float) -> list[float]:
     """Return the coefficients of powers of eta in 8.12.7, summed over powers of 1 / a."""
     return [math.fsum(row[n] * a**-k for k, row in enumerate(_expansion())) for n in range(20)]
@@ -280,7 +280,7 @@ def _beta_weight(a: float, b: float, less: float, x: Any) -> Any:
     return where(x > 0.0, where(y > 0.0, root * factor * root, 0.0), 0.0 * x)
 
 
-@cached
+@_cached
 def _over_beta(a: float, b: float) -> float:
     """Return 1 / B(a, b); for large shapes times a^a b^b / (a + b)^(a + b)."""
     a, b = min(a, b), max(a, b)
@@ -309,7 +309,7 @@ def _beta_fraction(a: float, b: float, x: Any, y: Any, excess: Any, terms: int =
     return div(1.0, f)
 
 
-@cached
+@_cached
 def _beta_depth(a: float, b: float) -> int:
     x = max(a, 0.1) / (max(a, 0.1) + max(b, 0.1))
     y = max(b, 0.1) / (max(a, 0.1) + max(b, 0.1))
