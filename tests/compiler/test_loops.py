@@ -58,6 +58,34 @@ def test_a_recurrence_becomes_a_loop_that_agrees_with_the_engine(made: Callable[
     assert max((loop.count for loop in loops(compiled)), default=0) >= FOUND[made]
 
 
+STEP = 0.01  # captured, so it is a parameter of the program, and each half step has the operations of the whole
+
+
+def test_stages_with_the_same_operations_are_no_iterations() -> None:
+    def slope(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any) -> Any:
+        return a * (y - x), x * (b - z) - y, x * y - c * z
+
+    def lorenz(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any) -> Any:
+        for _ in range(40):
+            u, v, w = slope(x, y, z, a, b, c)
+            u, v, w = slope(x + STEP / 2 * u, y + STEP / 2 * v, z + STEP / 2 * w, a, b, c)
+            x, y, z = x + STEP * u, y + STEP * v, z + STEP * w
+        return x + 2 * y - z
+
+    compiled = wengert.compile(lorenz)
+    for scale in (1.0, 1.0, 1.01):
+        point = [scale * x for x in (1.0, 1.5, 1.2, 10.0, 28.0, 8 / 3)]
+        got, want = [Value(x) for x in point], [Value(x) for x in point]
+        result = compiled(*got)
+        result.backward()
+        expected = lorenz(*want)
+        expected.backward()
+        assert result.data == pytest.approx(expected.data, rel=1e-10)
+        assert [x.grad for x in got] == pytest.approx([x.grad for x in want], rel=1e-9)
+    assert max(loop.count for loop in loops(compiled)) >= 36
+    assert compiled._runtime.latest().lifted.program.size < 100
+
+
 @pytest.mark.parametrize("made", CARRIED)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_turns_carry_and_leave(made: Callable[[], Made], backend: str) -> None:

@@ -68,6 +68,21 @@ class Listing:
             self._operands = left, right, scale
         return self._operands
 
+    def connected(self, low: int, high: int) -> Ints:
+        """Return hashes of some groups that also depend on how far back they read.
+
+        All stages of a Runge-Kutta step have the same operations, but only every fourth reads the same numbers.
+        """
+        first, last = self.begin[low], self.begin[high]
+        at = slice(self.start[first], self.start[last])
+        user = np.repeat(np.arange(first, last), self.count[first:last])
+        mixed = np.zeros(len(user) + 1, np.int64)
+        for side, factor in zip(self.operands()[:2], (SPREAD, MIX), strict=True):
+            read = self.position[side[at]]
+            back = np.where((read >= 0) & ((user - read) * ITERATIONS <= last - first), user - read, 0)
+            mixed[:-1] += (back ^ (back * MIX >> 31)) * factor  # what is read from outside moves away: 0
+        return self.signature[low:high] ^ np.add.reduceat(mixed, self.start[self.begin[low:high]] - at.start) * MIX
+
 
 def recurrences(flat: FlatGraph) -> list[Recurrence]:
     if len(flat.groups) <= SAVED:
@@ -86,7 +101,8 @@ def recurrences(flat: FlatGraph) -> list[Recurrence]:
 
 def _candidates(listing: Listing, low: int, high: int) -> Iterator[Recurrence]:
     """Yield the longest loops among some groups, for each possible period."""
-    for period in _periods(listing.signature[low:high]):
+    hashes = listing.signature[low:high], listing.connected(low, high)
+    for period in sorted({period for each in hashes for period in _periods(each)}):
         for first, last in _stretches(listing, period, low, high):
             for start, end in _patterns(listing, period, first, last):
                 run = _align(listing, period, start, end)
