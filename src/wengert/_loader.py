@@ -45,6 +45,7 @@ COMPILED = (
     "compiler.call.executable",
     "compiler.call.argument_reader",
     "compiler.call.callpath",
+    "compiler.lift.in_order",
     "training.batches",
 )
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""

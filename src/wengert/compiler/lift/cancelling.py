@@ -8,25 +8,21 @@ there; anything else is 0 with probability 10**-18, and then a sum takes a few m
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.compiler.lift.in_order import PRIME, evaluate, multiply
 from wengert.ops import BY_NAME
 
 __all__ = ["IS_SUM", "Sums", "cancelling"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-PRIME = (1 << 61) - 1  # a Mersenne prime: powers of 2 are shifts
 LEAST = 3  # terms: two can be added in one order only
 SHORT = 8  # the most terms of an inner sum that are compared one by one with those of the outer sum
 MIX = np.int64(0x5851F42D4C957F2D)  # Knuth's MMIX generator: hashes a number and its sum
 ROUNDS = 8  # of propagation along edges, after which it is faster to mark everything
-EXPONENTS = (2.0, 3.0, 4.0)  # powers that are evaluated as products
-CODES = ADD, SUB, NEG, SUM, DOT, MUL, DIV, POW = [
-    BY_NAME[name].code for name in ("add", "sub", "neg", "sum", "dot", "mul", "div", "pow")
-]
+CODES = [BY_NAME[name].code for name in ("add", "sub", "neg", "sum", "dot", "mul", "div", "pow")]
 IS_SUM = np.isin(np.arange(1 << 16), CODES[:5])  # by an operation's code
 IS_PRODUCT = np.isin(np.arange(1 << 16), CODES[5:])
 
@@ -84,7 +80,7 @@ def cancelling(codes: Ints, starts: Ints, operands: Ints, constants: Any, sums: 
     adds = np.flatnonzero(IS_SUM[codes] & needed & is_long[sums.top] & (np.diff(starts) > 1))
     known = _magnitude(value) ^ terms.top * MIX
     is_less = np.zeros(n, bool)  # whether a sum equals 0, or a term next to it, so that other terms cancel
-    is_less[adds] = (values[adds] == 0) | np.isin(_magnitude(values[adds]) ^ sums.top[adds] * MIX, known)
+    is_less[adds] = (values[adds] == 0) | _is_in(_magnitude(values[adds]) ^ sums.top[adds] * MIX, known)
     if not cancels.any() and not is_less.any():
         return is_less
     nodes, parent = np.flatnonzero(IS_SUM[codes] & needed).tolist(), sums.parent.tolist()
@@ -149,50 +145,35 @@ def _signed(values: Ints, negative: Any) -> Ints:
 def _evaluate_terms(values: Ints, factor: Ints, other: Ints) -> Ints:
     result = values[factor]
     products = np.flatnonzero(other >= 0)
-    pairs = zip(result[products].tolist(), values[other[products]].tolist(), strict=True)
-    result[products] = [x * y % PRIME for x, y in pairs]
+    product = result[products]
+    multiply(product, values[other[products]])
+    result[products] = product
     return result
 
 
 def _evaluate(codes: Ints, starts: Ints, operands: Ints, constants: Any, needed: Any) -> Ints:
     """Evaluate each number in `needed`, and each constant, in the field."""
     n = len(codes)
-    numbers = np.random.default_rng(1867).integers(1, PRIME, n + len(constants))
+    values = np.random.default_rng(1867).integers(1, PRIME, n + len(constants))
+    known = np.flatnonzero(np.isfinite(constants) & (constants != 0.0))  # 0 stays random: 0 * x does not cancel
+    values[n + known] = _of_float(constants[known])
     nodes = np.flatnonzero((IS_SUM | IS_PRODUCT)[codes] & (np.diff(starts) > 0) & needed)
-    count = np.diff(starts)[nodes]
-    at = np.repeat(starts[nodes] - np.cumsum(count) + count, count) + np.arange(count.sum())
-    known, number = np.unique(np.concatenate([nodes, operands[at]]), return_inverse=True)
-    values: list[int] = numbers[known].tolist()
-    for k in np.flatnonzero(known >= n).tolist():
-        x = float(constants[known[k] - n])
-        if isfinite(x) and x:  # 0 stays random: a product with 0 does not count as cancelling
-            top, bottom = x.as_integer_ratio()
-            values[k] = top * (1 << -(bottom.bit_length() - 1) % 61) % PRIME
-    place: list[int] = number.reshape(-1).tolist()
-    end = len(nodes)
-    for node, code, n_operands in zip(place, codes[nodes].tolist(), count.tolist(), strict=False):
-        xs = place[end : end + n_operands]
-        end += n_operands
-        if code == ADD:
-            values[node] = (values[xs[0]] + values[xs[1]]) % PRIME
-        elif code == MUL:
-            values[node] = values[xs[0]] * values[xs[1]] % PRIME
-        elif code == SUB:
-            values[node] = (values[xs[0]] - values[xs[1]]) % PRIME
-        elif code == NEG:
-            values[node] = -values[xs[0]] % PRIME
-        elif code == DIV:
-            values[node] = values[xs[0]] * pow(values[xs[1]], -1, PRIME) % PRIME if values[xs[1]] else values[node]
-        elif code == POW:
-            power = constants[known[xs[1]] - n] if known[xs[1]] >= n else 0.0
-            values[node] = pow(values[xs[0]], int(power), PRIME) if power in EXPONENTS else values[node]
-        else:
-            half = n_operands // 2 if code == DOT else 0
-            pairs = zip(xs[:half], xs[half : 2 * half], strict=True)
-            values[node] = sum([values[x] * values[y] for x, y in pairs], sum([values[x] for x in xs[2 * half :]]))
-            values[node] %= PRIME
-    numbers[known] = values
-    return numbers
+    evaluate(nodes, codes, starts, operands, constants, values)
+    return values
+
+
+def _of_float(x: Any) -> Ints:
+    """Return finite floats in the field, where a product with a power of 2 moves the bits around."""
+    fraction, exponent = np.frexp(np.abs(x))
+    whole, shift = (fraction * 2.0**53).astype(np.int64), (exponent - 53) % 61
+    high = whole >> (61 - shift)
+    return _signed(((whole - (high << (61 - shift))) << shift) + high, x < 0.0)
+
+
+def _is_in(values: Ints, those: Ints) -> Any:
+    """Return for each value whether it is one of those; NumPy's `isin` takes four times as long."""
+    those = np.sort(those)
+    return those[np.minimum(np.searchsorted(those, values), len(those) - 1)] == values
 
 
 def _has_opposite(terms: Addends, value: Ints, values: Ints) -> Any:
@@ -206,9 +187,10 @@ def _has_opposite(terms: Addends, value: Ints, values: Ints) -> Any:
     inside = value[(np.cumsum(count) - count)[terms.factor[carrier]] + place]
     entry = np.concatenate([np.arange(len(value)), carrier])
     top, value = terms.top[entry], np.concatenate([value, _signed(inside, terms.is_subtracted[carrier])])
-    is_own, is_negative, size = np.arange(len(entry)) < len(terms.top), value > PRIME // 2, _magnitude(value)
-    order = np.lexsort((size, top))
-    begins = np.append(True, (np.diff(top[order]) != 0) | (np.diff(size[order]) != 0))
+    is_own, is_negative = np.arange(len(entry)) < len(terms.top), value > PRIME // 2
+    key = _magnitude(value) ^ top * MIX  # of those that may cancel
+    order = np.argsort(key)
+    begins = np.append(True, np.diff(key[order]) != 0)
     kinds = [part[order] for part in (is_negative & is_own, ~is_negative & is_own, is_negative, ~is_negative)]
     one, two, any_one, any_two = [np.logical_or.reduceat(kind, np.flatnonzero(begins)) for kind in kinds]
     found = np.zeros(len(terms.top), bool)

@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert.compiler.ir import may_fold
 from wengert.compiler.lift.cancelling import IS_SUM, LEAST, Sums, cancelling
+from wengert.compiler.lift.in_order import set_levels
 from wengert.compiler.lift.simplify import (
     CONST,
     INPUT,
@@ -299,13 +300,9 @@ def _levels(
     varies[user[varies[used]]] = True
     inner = np.flatnonzero(is_made[used])
     inner = inner[np.argsort(user[inner], kind="stable")]
-    level, depends = is_made.astype(np.int64).tolist(), varies.tolist()
-    for node, of in zip(user[inner].tolist(), used[inner].tolist(), strict=True):
-        if level[of] >= level[node]:
-            level[node] = level[of] + 1
-        if depends[of]:
-            depends[node] = True
-    return np.array(level), np.array(depends)
+    level = is_made.astype(np.int64)
+    set_levels(user[inner], used[inner], level, varies.view(np.uint8))
+    return level, varies
 
 
 def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> Groups:

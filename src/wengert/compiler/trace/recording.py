@@ -572,11 +572,14 @@ class _Trace:
             outputs: the Values of each result, and its shape, by name.
             picks: the operands that integers choose.
         """
-        place = {id(value): n for n, value in enumerate(graph.values)}
-        source = np.where(np.frombuffer(graph.codes, np.uint16) == 0, CONST, VALUE)
+        is_leaf = np.frombuffer(graph.codes, np.uint16) == 0
+        place = {id(graph.values[n]): n for n in np.flatnonzero(is_leaf).tolist()}
+        for values in (*inputs.values(), *[values for values, _ in outputs.values()]):
+            place |= {id(x): _place_in(graph, x) for x in values if id(x) not in place}
+        source = np.where(is_leaf, CONST, VALUE)
         source[: bisect_left(graph.values, self.recorder.began, key=_age)] = PARAM  # older Values come first
         captured = self.proxies.values()
-        source[[n for n, value in enumerate(graph.values) if id(value) in captured]] = PARAM
+        source[[place[x] for x in captured.intersection(place)]] = PARAM
         places: dict[str, Ints] = {}
         arrays = [(name, [id(x) for x in made.reshape(-1)], made.shape) for name, made in self.inputs.items()]
         arrays += [(name, [id(x) for x in values], _squeezed(values)) for name, values in inputs.items()]
@@ -671,6 +674,11 @@ def _add_to_computed(graph: Graph, first: int, grads: Any) -> None:
     at = at[grads[users[at]] != 0.0]  # 0 times infinity would be nan
     with np.errstate(all="ignore"):
         np.add.at(grads, operands[at], np.array(graph.partials)[at] * grads[users[at]])
+
+
+def _place_in(graph: Graph, x: Value) -> int:
+    """Return the index of a Value of a graph."""
+    return bisect_left(graph.values, _age(x), key=_age)
 
 
 def _age(value: Any) -> int:

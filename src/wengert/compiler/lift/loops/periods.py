@@ -173,24 +173,29 @@ def _align(listing: Listing, period: int, first: int, last: int) -> Recurrence |
     is read.
     """
     left, right, _ = listing.operands()
-    while last - first >= ITERATIONS * period:
-        low, shift = listing.begin[first], listing.begin[first + period] - listing.begin[first]
-        edges = slice(listing.start[low + shift], listing.start[listing.begin[last]])
-        iteration = slice(listing.start[low], listing.start[low + shift])
-        length = iteration.stop - iteration.start
-        latest = np.full(edges.stop - edges.start, -1)
-        for side in (left, right):
-            here = listing.position[side[edges]]
-            before = listing.position[side[edges.start - length : edges.stop - length]]
-            latest = np.maximum(latest, np.where((before >= 0) & (here - before == shift), -1, here))
-        late = np.flatnonzero(latest >= low)
-        if not len(late):
-            break
-        reader = int(np.searchsorted(listing.start, edges.start + late[0], "right")) - 1
+    low, shift = listing.begin[first], listing.begin[first + period] - listing.begin[first]
+    edges = slice(listing.start[low + shift], listing.start[listing.begin[last]])
+    length = edges.start - listing.start[low]  # the operands of an iteration
+    latest = np.full(edges.stop - edges.start, -1)  # what each reads that does not move along
+    for side in (left, right):
+        here = listing.position[side[edges]]
+        before = listing.position[side[edges.start - length : edges.stop - length]]
+        latest = np.maximum(latest, np.where((before >= 0) & (here - before == shift), -1, here))
+    late = np.flatnonzero(latest >= low)
+    for edge, read in zip((late + edges.start).tolist(), latest[late].tolist(), strict=True):
+        low = listing.begin[first]
+        if read < low or edge < listing.start[low + shift]:
+            continue
+        reader = int(np.searchsorted(listing.start, edge, "right")) - 1
         end = int(np.searchsorted(listing.begin, reader, "right")) - 1
-        begin = int(np.searchsorted(listing.begin, latest[late[0]], "right"))
-        first, last = (first, end) if end - first >= last - begin else (begin, last)
-    else:
+        begin = int(np.searchsorted(listing.begin, read, "right"))
+        if end - first >= last - begin:
+            last = end
+            break
+        first = begin
+        if last - first < ITERATIONS * period:
+            return None
+    if last - first < ITERATIONS * period:
         return None
     iterations = (last - first) // period
     spare = [r for r in range(period) if (last - first - r) // period >= max(iterations - 1, ITERATIONS)]
