@@ -46,6 +46,7 @@ COMPILED = (
     "compiler.call.argument_reader",
     "compiler.call.callpath",
     "compiler.lift.in_order",
+    "compiler.trace.tracers",
     "training.batches",
 )
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""

@@ -54,7 +54,8 @@ from wengert.compiler.call import (
 from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
-from wengert.compiler.trace.tracers import Number, concrete, presented
+from wengert.compiler.trace.traced_arrays import presented
+from wengert.compiler.trace.tracers import Number, concrete
 from wengert.engine import Value
 
 __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]

@@ -29,6 +29,7 @@ from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, traci
 from wengert.compiler.trace.rules import follow_rules, record_rules
 from wengert.compiler.trace.specialization import Guards, Specialization, in_words
 from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
+from wengert.compiler.trace.traced_arrays import presented
 from wengert.compiler.trace.tracers import (
     EXACT,
     HOLDS,
@@ -40,7 +41,6 @@ from wengert.compiler.trace.tracers import (
     as_operand,
     is_traced,
     number_of,
-    presented,
     values_in,
 )
 from wengert.engine import Value

@@ -21,18 +21,15 @@ from typing import Any
 import numpy as np
 
 from wengert import interpolation, linalg
+from wengert.compiler.trace.traced_arrays import TracedArray, choice, fillable, presented
 from wengert.compiler.trace.tracers import (
     FINITE,
     Bool,
-    TracedArray,
-    choice,
     computed,
     concrete,
     converted,
-    fillable,
     is_traced,
     number_of,
-    presented,
     recorded,
 )
 from wengert.engine import Value

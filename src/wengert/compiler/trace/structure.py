@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.trace.recorder import Unrecordable
-from wengert.compiler.trace.tracers import TracedArray, concrete, is_traced
+from wengert.compiler.trace.traced_arrays import TracedArray
+from wengert.compiler.trace.tracers import concrete, is_traced
 from wengert.engine import Value
 
 __all__ = ["GIVEN", "Aux", "Parts", "Structure", "kind_of", "take_apart"]

@@ -1,0 +1,295 @@
+"""Arrays of tracers, and NumPy's functions of tracers: each number by itself, by Python's operators or the table."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.trace.tracers import (
+    FINITE,
+    PYTHON,
+    Bool,
+    Integer,
+    Number,
+    concrete,
+    converted,
+    is_bool,
+    is_traced,
+    number_of,
+    recorded,
+)
+from wengert.engine import Value
+from wengert.ops import BY_NAME
+
+__all__ = ["TracedArray", "choice", "fillable", "presented"]
+
+UFUNCS: dict[str, str] = {  # NumPy's functions that have another name in the table
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
+    "negative": "neg", "absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "mod": "remainder",
+    "rint": "round",
+}  # fmt: skip
+COMPARED: dict[str, Callable[..., Any]] = {
+    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
+    "equal": operator.eq, "not_equal": operator.ne,
+}  # fmt: skip
+LOGIC: dict[str, Callable[..., Any]] = {  # NumPy's functions of bools, or of the truth values of numbers
+    "logical_and": operator.and_, "logical_or": operator.or_, "logical_xor": operator.xor,
+    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+    "logical_not": operator.invert, "invert": operator.invert,
+}  # fmt: skip
+OF_BOOLS: dict[str, Callable[..., Any]] = {  # NumPy's functions of numbers that are logic on bools
+    "add": operator.or_, "maximum": operator.or_, "multiply": operator.and_, "minimum": operator.and_,
+}  # fmt: skip
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "isnan": lambda x: x != x,
+    "isfinite": lambda x: abs(x) <= FINITE,
+    "isinf": lambda x: abs(x) > FINITE,
+}
+
+
+class TracedArray(np.ndarray):
+    """An array of traced numbers, which behaves like the array of their numbers."""
+
+    kind: Any = None  # the dtype of the numbers; None for Values
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.kind = getattr(other, "kind", None)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return np.ndarray
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the array that it stands for."""
+        return super().dtype if self.kind is None else self.kind
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
+        return _by_element(ufunc, method, xs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        """Call a function of NumPy; one that takes no objects gets the numbers."""
+        if function is np.where:
+            return choice(*args)
+        if function is np.count_nonzero and type(args[0]) is TracedArray:
+            found = (args[0] != 0).sum(*args[1:], **named)
+            return found if isinstance(found, np.ndarray) else converted(found, int)
+        try:
+            own = tuple([kind for kind in types if issubclass(kind, np.ndarray)])  # a Value names itself, too
+            return presented(super().__array_function__(function, own, args, named))
+        except TypeError:
+            return function(*map(_as_numbers, args), **{name: _as_numbers(x) for name, x in named.items()})
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return an item or a part; traced integers choose at run time."""
+        parts = key if isinstance(key, tuple) else (key,)
+        if not any(is_traced(x) or type(x) is TracedArray for x in parts):
+            return presented(super().__getitem__(key))
+        rows: Any = self.view(np.ndarray)
+        if len(parts) == 1 and type(key) is TracedArray and all(type(x) is Integer for x in key.flat):
+            made = np.empty(key.shape + rows.shape[1:], object)
+            for place in np.ndindex(key.shape):
+                made[place] = rows[key.item(place).chosen(rows)]
+            return presented(made)
+        if not all(type(x) in (Integer, int, slice) for x in parts):
+            return presented(rows[tuple([_as_numbers(x) for x in parts])])
+        axis = 0
+        for x in parts:
+            items = np.moveaxis(rows, axis, 0)
+            rows = items[x.chosen(items) if type(x) is Integer else x]
+            if isinstance(x, slice):
+                rows, axis = np.moveaxis(rows, 0, axis), axis + 1
+        return presented(rows)
+
+    def __setitem__(self, key: Any, x: Any) -> None:
+        """Assign to a part; a traced mask with one number chooses at run time."""
+        if self.kind == np.float64 and not isinstance(x, Value):  # which an array of floats does not take
+            x = _each(_as_objects(x), np.float64)
+        masked = type(key) is TracedArray and key.kind == np.bool_
+        if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind in (np.float64, None):
+            super().__setitem__(..., choice(key, x, self))
+        else:
+            super().__setitem__(_as_numbers(key) if masked else key, x)
+
+    def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
+        """Return a copy; conversions to float64, and of bools and integers to wider types, stay traced."""
+        target = np.dtype(dtype)
+        if target == self.dtype:
+            return self.copy()
+        if self.kind is not None and target in (np.float64, np.int64) and np.can_cast(self.kind, target):
+            return presented(_each(self, target.type))
+        return super().astype(dtype, *args, **named)
+
+    def item(self, *args: Any) -> Any:
+        x = super().item(*args)
+        return x.item() if is_traced(x) else x
+
+    def mean(self, axis: Any = None, *args: Any, **named: Any) -> Any:
+        named = {name: x for name, x in named.items() if x is not None}
+        count = self.size if axis is None else math.prod(np.take(self.shape, axis, mode="wrap").reshape(-1).tolist())
+        return self.sum(axis, **named) / count
+
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
+        count = self.size if axis is None else math.prod(np.take(self.shape, axis, mode="wrap").reshape(-1).tolist())
+        away = self - self.mean(axis, keepdims=True)
+        return (away * away).sum(axis, **named) / (count - ddof)
+
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
+        return np.sqrt(self.var(axis, ddof=ddof, **named))
+
+    def __reduce__(self) -> Any:
+        return _as_numbers(self).__reduce__() if self.kind is not None else super().__reduce__()
+
+
+def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Apply a function of NumPy to each traced number: that of the table, or of Python.
+
+    NumPy would call methods of Values, and compare them; Python's operators work for both.
+    """
+    own = ufunc.__name__
+    name = UFUNCS.get(own, own.replace("arc", "a"))
+    bools = all(map(_has_bools, xs))
+    if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # these count
+        xs, bools = tuple([_each(_as_objects(x), np.int64) for x in xs]), False
+    plain = [_as_objects(x) for x in xs]
+    if "out" in options:
+        options["out"] = tuple([_as_objects(x) for x in options["out"]])
+    asked = OF_BOOLS.get(own) if bools else None
+    asked = asked or COMPARED.get(own) or ASKED.get(own) or (LOGIC.get(own) if bools or "logical" in own else None)
+    is_known = method == "__call__" or (method == "reduce" and ufunc.nin == 2)
+    if asked and is_known and options.get("where", True) is True:
+        if own in LOGIC and not bools:
+            plain = [np.frompyfunc(_truth, 1, 1)(x) for x in plain]
+        if own in LOGIC or bools:
+            plain = [_as_objects(_as_mask(x)) for x in plain]
+        mask = np.frompyfunc(asked, ufunc.nin, 1, **({} if method == "__call__" else {"identity": None}))
+        return _as_mask((mask if method == "__call__" else mask.reduce)(*plain, **options))
+    if bools:  # the result has a narrower dtype
+        return getattr(ufunc, method)(*map(_as_numbers, xs), **options)
+    function: Any = PYTHON.get(name) if name in BY_NAME else None
+    if function is None and not any(isinstance(item, Value) for x in plain for item in np.ravel(x)):
+        function = BY_NAME.get(name)
+    if method == "__call__" and function and BY_NAME[name].arity == ufunc.nin and "where" not in options:
+        made = np.frompyfunc(function, ufunc.nin, 1)(*plain, **options)
+    elif method == "reduce" and function and name in ("maximum", "minimum"):
+        made = np.frompyfunc(function, 2, 1, identity=None).reduce(*plain, **options)
+    else:
+        made = getattr(ufunc, method)(*plain, **options)
+    made = presented(made)
+    is_plain = type(made) is np.ndarray and made.dtype == object and made.size and "out" not in options
+    return fillable(made.astype(float)) if is_plain and all(type(x) is np.float64 for x in made.flat) else made
+
+
+def _truth(x: Any) -> Any:
+    return x if is_bool(number_of(x)) else x != 0.0
+
+
+def choice(condition: Any, *choices: Any) -> Any:
+    """Replace NumPy's `where`: a traced condition chooses at run time."""
+    traced = [x for x in np.ravel(_as_objects(condition)) if is_traced(x)]  # also in a list
+    if len(choices) != 2 or not traced:
+        return presented(np.where(_as_objects(condition), *map(_as_objects, choices)))
+    kind = np.result_type(*map(_kind_of, choices))
+    if kind not in (np.float64, np.int64, np.bool_, object):
+        return np.where(_as_numbers(condition), *map(_as_numbers, choices))
+
+    def chosen(c: Any, x: Any, y: Any) -> Any:
+        if kind != np.object_:
+            x, y = converted(x, kind.type), converted(y, kind.type)
+        kinds = [Value if isinstance(item, Value) else type(number_of(item)) for item in (x, y)]
+        known = kinds[0] is kinds[1] and number_of(x) is not NotImplemented  # else the type of the result depends on c
+        if not known or not is_traced(c) or not c.recorder.open:
+            return x if c else y
+        if kinds[0] is Value:
+            return BY_NAME["where"](c.operand(), x, y)
+        return recorded("where", number_of(x if c.number else y), c, x, y)
+
+    made = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
+    return presented(made if isinstance(made, np.ndarray) else _as_objects(made))
+
+
+def _kind_of(x: Any) -> Any:
+    """Return the dtype of an array of numbers, or of a number; object if there are Values or other objects."""
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return x.dtype
+    items = np.ravel(_as_objects(x))
+    if not len(items) or any(isinstance(item, Value) or number_of(item) is NotImplemented for item in items):
+        return items.dtype
+    return np.result_type(*[np.asarray(kind()).dtype for kind in {type(number_of(item)) for item in items}])
+
+
+def _has_bools(x: Any) -> bool:
+    """Return True for a bool, or an array of bools."""
+    return x.dtype == np.bool_ if isinstance(x, np.ndarray) else is_bool(number_of(x))
+
+
+def _as_mask(x: Any) -> Any:
+    """Convert bools, in an array or alone, to NumPy's."""
+    if not isinstance(x, np.ndarray) or not x.ndim:
+        return converted(x.item() if isinstance(x, np.ndarray) else x, np.bool_)
+    if not any(map(is_traced, x.flat)):
+        return x.astype(bool)
+    made: Any = x if all(type(number_of(item)) is np.bool_ for item in x.flat) else _each(x, np.bool_)
+    made = made.view(TracedArray)
+    made.kind = np.dtype(bool)
+    return made
+
+
+def _each(x: Any, kind: Any) -> Any:
+    return np.frompyfunc(lambda item: converted(item, kind), 1, 1)(np.asarray(x).view(np.ndarray))
+
+
+def _as_numbers(x: Any) -> Any:
+    """Return an array of the numbers themselves, for which alone the recording is then valid."""
+    if type(x) is TracedArray and x.kind is None:  # of Values
+        return x.view(np.ndarray)
+    if type(x) is TracedArray:
+        return np.array([concrete(item) for item in x.ravel().tolist()], x.kind).reshape(x.shape)
+    return [_as_numbers(item) for item in x] if type(x) in (list, tuple) else concrete(x)
+
+
+def _as_objects(x: Any) -> Any:
+    """Return a view as a plain array of objects."""
+    if is_traced(x) or isinstance(x, Value):
+        made = np.empty((), object)
+        made[()] = x
+        return made
+    return x.view(np.ndarray) if isinstance(x, TracedArray) else x
+
+
+def presented(x: Any) -> Any:
+    """Return an array of objects as a `TracedArray`, if its first item is a tracer or a Value, or one is traced."""
+    first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size else None
+    if not is_traced(first) and not isinstance(first, Value):
+        if type(x) is not np.ndarray or x.dtype != object or not any(map(is_traced, x.flat)):
+            return x
+        kind = _kind_of(x)
+        if kind not in (np.float64, np.int64):
+            return x
+        x = _each(x, kind.type).view(TracedArray)
+        x.kind = kind
+        return x
+    if type(first) is Bool:
+        kind = _kind_of(x.view(np.ndarray))  # there may be other numbers, too
+        if kind == np.bool_:
+            return _as_mask(x)
+        if kind in (np.int64, np.float64):
+            x = _each(x, kind.type)
+            first = x.flat[0]
+    made = x.view(TracedArray)
+    made.kind = np.dtype(first.__class__) if is_traced(first) else None
+    return made
+
+
+def fillable(x: Any) -> Any:
+    """Return an array of floats as one that takes traced numbers too."""
+    made = np.frompyfunc(np.float64, 1, 1)(x).view(TracedArray)
+    made.kind = x.dtype
+    return made
+
+
+setattr(Number, "__array_ufunc__", TracedArray.__array_ufunc__)  # noqa: B010  (tracers.py is below this module)
