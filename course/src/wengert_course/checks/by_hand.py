@@ -13,7 +13,7 @@ from wengert_course.checks import steps
 from wengert_course.checks.report import FOLLOWS, LikelySlip, Verdict
 from wengert_course.checks.rules import formula
 
-__all__ = ["EXPRESSIONS", "close", "judge"]
+__all__ = ["EXPRESSIONS", "NEURON", "close", "judge"]
 
 
 def close(x: float, y: float, within: float = 1e-6, floor: float = 1e-7) -> bool:
@@ -31,6 +31,7 @@ class Expression(NamedTuple):
 
 
 EXPRESSIONS = {row: Expression(**parts) for row, parts in steps.TEXTS["by_hand"].items()}
+NEURON = [*EXPRESSIONS][1]
 
 
 def _at(text: str, numbers: Mapping[str, float]) -> float:
@@ -48,7 +49,7 @@ def judge(row: str, seen: tuple[float, ...]) -> Verdict:
     given, grads = dict(zip(names, numbers[::2], strict=True)), dict(zip(names, numbers[1::2], strict=True))
     root, verdict = names[-1], Verdict()
     if all(grad != grad or grad == 0.0 for grad in grads.values()):
-        verdict.not_yet(row, f"write the gradients of {row} into its nodes, each as a number, from {root}.grad on")
+        verdict.not_yet(row, steps.ask(row, False))
         return verdict
     data = _numbers(leaves, results, given)
     right: dict[str, float] = {}

@@ -94,7 +94,9 @@ def _split(target: str) -> tuple[str, str]:
     if not path or os.path.isfile(target) or not (wanted.isidentifier() or not wanted):
         path, wanted = target, ""
     if os.path.isdir(path):
-        raise ArgumentError(f"{path} is a folder: name the file in it that holds the class")
+        raise ArgumentError(
+            f"{path} is a folder: name the file in it that holds the class (the command checks a folder)"
+        )
     try:
         with open(path, "rb"):
             pass
