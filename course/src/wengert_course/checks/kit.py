@@ -181,7 +181,7 @@ class Kit:
 
     def gradients(self, where: str, what: str, root: Any, **leaves: Any) -> Iterator[Outcome]:
         """The value of the root, and the gradient of each leaf, where there is a way to them."""
-        yield where, what, self.value(root)
+        yield where, what, self.number(root)
         if self.plan.mode == "values":
             return
         closed = "_backward" in self.names and self._closed(root)
@@ -251,7 +251,8 @@ class Kit:
         looked = [[self.look(name)[1] for name in names] for names in (("L", "d"), ("o", "n"))]
         return any(result == result != 0.0 for result, _ in looked)
 
-    def value(self, x: Any) -> float:
+    def number(self, x: Any) -> float:
+        """The number in a Value; what is none is said."""
         if x is None:
             self.unfit("none", "the operation gives None, expected a Value")
         if not hasattr(x, self.names["data"]):
@@ -282,7 +283,7 @@ class Kit:
 
     def parts(self, x: Any) -> list[Any]:
         """The operands of a node, each once."""
-        self.value(x)
+        self.number(x)
         name = self.names["_prev"]
         found = getattr(x, name)
         try:

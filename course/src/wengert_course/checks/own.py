@@ -46,7 +46,7 @@ class Own:
 
     # -- Values -------------------------------------------------------------------------------------------------------
 
-    def value(self, number: float) -> Any:
+    def make(self, number: float) -> Any:
         """A new Value."""
         return (self._kit.make if "data" in self._kit.names else self._kit.space["Value"])(number)
 
@@ -125,7 +125,7 @@ class Own:
         """Values of numbers, in the same lists; they are listed, too."""
         if isinstance(thing, list):
             return [self._made(one, leaves) for one in thing]
-        leaves.append(self.value(thing))
+        leaves.append(self.make(thing))
         return leaves[-1]
 
     def _plain(self, call: str, thing: Any) -> Any:

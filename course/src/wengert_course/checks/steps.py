@@ -15,7 +15,8 @@ __all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About",
 
 MODULES = {"kit": kit, "load": load, "own": own, "trials": trials}
 MODULES |= {name: probe.beside(name) for name in trials.ASKED.values()}
-TRIALS = {name: Trial(*row) for name, (row, _) in trials.gather(MODULES).items()}
+EVERY = trials.gather(MODULES)
+TRIALS = {name: Trial(*row) for name, (row, _) in EVERY.items()}
 
 TEXTS = texts("steps")
 TITLES: dict[int, str] = {int(step): title for step, title in TEXTS["titles"].items()}
@@ -23,7 +24,7 @@ LAST = max(TITLES)
 ASKS: dict[str, list[str]] = {}
 """Row -> what it asks for, as its test says: its value; and, where there are two, its closure."""
 
-for (_row, *_), _asks in trials.gather(MODULES).values():
+for (_row, *_), _asks in EVERY.values():
     ASKS.setdefault(_row, [_asks])
 for _name, _asks in vars(MODULES[trials.ASKED[4]])["CLOSURES"].items():
     ASKS[_name].append(_asks)

@@ -48,11 +48,7 @@ def gather(modules: Mapping[str, Any]) -> dict[str, tuple[Row, str]]:
     Lesson 6 uses the operations of lesson 7 twice, too: what is wrong in one stands above.
     """
     of_engine = [row for step in (0, 1, 2, 3, 4, 5, 7, 6) for row in _of_lesson(step, modules)]
-    for text in OPTIONAL:
-        of_engine += [
-            (_alone(text, text, "optional", 7, modules), ""),
-            (_twice(text, text, "optional", 7, modules), ""),
-        ]
+    of_engine += [(one, "") for text in OPTIONAL for one in _operation(text, text, "optional", 7, modules)]
     of_engine += [((row, id, "note", op, run, needs, step), "") for row, id, op, run, needs, step in NOTES]
     return {row[0][1]: row for row in [*of_engine, *[row for n in range(8, 13) for row in _of_lesson(n, modules)]]}
 
@@ -65,15 +61,14 @@ def _of_lesson(step: int, modules: Mapping[str, Any]) -> Iterator[tuple[Row, str
         given = code.co_varnames[: code.co_argcount] if code else ()
         if name == "OPERATIONS":
             for row, text, asks in _operations(thing):
-                yield _alone(row, text, KINDS.get(row, "core"), step, modules), asks
-                if row in KINDS:
-                    yield _twice(row, text, KINDS[row], max(step, 6), modules), asks
+                both = _operation(row, text, KINDS.get(row, "core"), step, modules)
+                yield from [(one, asks) for one in both[: 1 + (row in KINDS)]]
         elif given == ("own", "draw", "written") and step == 6:
             row, asks = own.said(thing)
             for n in (1, 4, 7):
                 for its, text, _ in _operations(vars(modules[ASKED[n]])["OPERATIONS"]):
                     if its not in KINDS:
-                        yield _twice(row, text, "core", max(n, 6), modules), asks
+                        yield _operation(row, text, "core", n, modules)[1], asks
         elif given == ("own", "draw") and 0 < step < 8:
             row, asks = own.said(thing)
             needs, op = NEEDS.get(name, EXPRESSION if step > 4 else ""), "radd" * (name == "sum_")
@@ -92,24 +87,16 @@ def _run(test: Callable[..., Iterator[Outcome]], *more: str) -> Callable[[Kit], 
     return lambda kit: test(kit, kit.numbers, *more)
 
 
-def _named(text: str) -> tuple[str, str, str]:
-    """Of an operation as it is written, the name of a trial, the operation, and the method that it needs."""
+def _operation(row: str, text: str, kind: str, step: int, modules: Mapping[str, Any]) -> tuple[Row, Row]:
+    """An operation, as it is written in `text`: by itself, and of a value used twice."""
     left, *right = text.split()
     name = text.removeprefix("a.").removesuffix("()")
-    method = METHODS.get(text, f"__{'r' * (left != 'a')}{SIGNS[right[0]]}__" if right else name)
-    op = "powv" if text == "a ** b" else method.strip("_").replace("truediv", "div")
-    return op if text.endswith(" b") else f"{op} {text}", op, method
-
-
-def _alone(row: str, text: str, kind: str, step: int, modules: Mapping[str, Any]) -> Row:
-    id, op, needs = _named(text)
-    return row, id, kind, op, _run(modules[ASKED[1]].operation, text), needs, step
-
-
-def _twice(row: str, text: str, kind: str, step: int, modules: Mapping[str, Any]) -> Row:
-    id, op, needs = _named(text)
-    needs = f"{PASS} {needs}" if text.endswith(" b") else f"{PASS} {needs} __add__"
-    return row, f"twice {id}", kind, op, _run(modules[ASKED[6]].used_twice, text), needs, step
+    needs = METHODS.get(text, f"__{'r' * (left != 'a')}{SIGNS[right[0]]}__" if right else name)
+    op = "powv" if text == "a ** b" else needs.strip("_").replace("truediv", "div")
+    id, more = (op, "") if text.endswith(" b") else (f"{op} {text}", " __add__")
+    alone, twice = (_run(test, text) for test in (modules[ASKED[1]].operation, modules[ASKED[6]].used_twice))
+    again = row, f"twice {id}", kind, op, twice, f"{PASS} {needs}{more}", max(step, 6)
+    return (row, id, kind, op, alone, needs, step), again
 
 
 # -- what is told, and does not count: limits that micrograd itself has ------------------------------------------------
@@ -154,7 +141,7 @@ def _at(program: str, *points: float) -> Callable[[Kit], Iterator[Outcome]]:
 
 def _negative_base(kit: Kit) -> Iterator[Outcome]:
     with suppress(ArithmeticError, ValueError, TypeError, AssertionError, NotImplementedError):  # to refuse it is fine
-        kit.value(kit.make(-8.0) ** (1 / 3))  # UnfitError, where it is complex
+        kit.number(kit.make(-8.0) ** (1 / 3))  # UnfitError, where it is complex
     yield "a = -8", "a ** (1/3), if it is complex", 0.0
 
 

@@ -1,7 +1,9 @@
 """What lesson 1 asks for: a number that remembers.
 
 A test of lessons 1 to 7 yields what it did, what it looked at, and the number that was there. It runs on your class and
-on one that is right, and the numbers have to be the same. `own` makes Values and reads them, `draw` draws numbers.
+on one that is right, and the numbers have to be the same. `draw` draws numbers. `own` makes your Values and reads them:
+`own.make(2.0)`, and of a Value `own.number(x)` and `own.grad(x)`. `own.tell("a * b", {"a": 2.0, "b": -3.0})` runs a
+program on new Values, and yields the number of its result and, from lesson 4 on, the gradients of a and b.
 """
 
 
@@ -11,7 +13,7 @@ def leaf(own, draw):
     a class whose Value(2.0) keeps its number in .data
     """
     for number in (2, *draw.points()):
-        yield f"a = Value({number})", "a.data", own.value(own.make(number))
+        yield f"a = Value({number})", "a.data", own.number(own.make(number))
 
 
 def repr_(own, draw):
@@ -40,6 +42,6 @@ def operation(own, draw, written):
     for at in draw.operands(written):
         yield from own.tell(written, at)
         for name in at if "b" in at else "":
-            yield own.where(at), f"{name}, after {written}", own.value(own.scope[name])
+            yield own.where(at), f"{name}, after {written}", own.number(own.scope[name])
         if own.plan.product and own.plan.mode == "backward":
             yield from own.tell(f"({written}) * c", {**at, "c": 5.0}, "a b" if "b" in at else "a c")

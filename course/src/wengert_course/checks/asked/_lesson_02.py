@@ -15,8 +15,8 @@ def parts(own, draw):
     for what, x in (("a * b", a * b), ("a + b", a + b)):
         held = own.parts(x)
         yield where, f"how many Values the _prev of {what} holds", float(len(held))
-        yield where, f"the sum of the numbers in the _prev of {what}", sum([own.value(part) for part in held])
-    ends = [own.value(node) for node in own.under((a * b + c) * f) if not own.parts(node)]
+        yield where, f"the sum of the numbers in the _prev of {what}", sum([own.number(part) for part in held])
+    ends = [own.number(node) for node in own.under((a * b + c) * f) if not own.parts(node)]
     yield where, "the sum of the leaves' numbers under (a * b + c) * f", sum(ends)
 
 
@@ -38,7 +38,7 @@ def wrapped(own, draw):
     """
     numbers = own.drawn("a")
     held = own.parts(own.run("a + 3", numbers))
-    yield own.where(numbers), "the sum of the numbers in the _prev of a + 3", sum([own.value(part) for part in held])
+    yield own.where(numbers), "the sum of the numbers in the _prev of a + 3", sum([own.number(part) for part in held])
 
 
 def symbols(own, draw):

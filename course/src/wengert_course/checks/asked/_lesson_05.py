@@ -11,7 +11,7 @@ def inside(own, draw):
     """
     numbers, program = own.drawn("a b c f"), "e = a * b; d = e + c; L = d * f"
     yield from own.tell(f"{program}; L", numbers, "a b c f e d L")
-    yield f"{own.where(numbers)}; {program}", "L.data, after backward()", own.value(own.scope["L"])
+    yield f"{own.where(numbers)}; {program}", "L.data, after backward()", own.number(own.scope["L"])
 
 
 def calls(own, draw):
