@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def test_a_gap_that_is_empty_is_not_yet_and_nothing_is_wrong(number: int, tmp_pa
     assert str(report).splitlines()[0].endswith(f"step {number} ({report.title}), not begun")
     assert "; not yet: " in verdict(report)
     assert "wrong" not in verdict(report)
+    assert f"`course.hint({number})`" in str(report)
 
 
 @pytest.mark.parametrize("number", LESSONS)
@@ -287,7 +289,10 @@ def test_a_class_at_a_glance(
 def test_each_gap_has_two_hints(capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for lesson in course.lessons():
-        gaps = [cell for cell in lesson.cells() if cell.is_gap]
+        code = [cell for cell in lesson.cells() if cell.kind == "code"]
+        gaps = [cell for cell in code if cell.is_gap]
+        checks = [after for gap, after in pairwise(code) if gap.is_gap and "course.check(" in after.text]
+        assert len(checks) == len(gaps), "each has a check after it, too"
         assert [len(two) for two in course.hints()[lesson.number]] == [2] * len(gaps)
         for gap, stage in ((gap, stage) for gap in range(len(gaps)) for stage in (1, 2)):
             course.hint(lesson.number, stage, gap + 1)

@@ -75,7 +75,8 @@ def test_what_is_to_be_done_is_said_in_order_without_a_solution(tmp_path: Path) 
 
 def test_a_finished_step_names_the_next(tmp_path: Path) -> None:
     assert tried(tmp_path, half_done.LOCAL, 4).remarks == ("Step 4 is done. Next is step 5, in which order.",)
-    assert tried(tmp_path, half_done.LOCAL, 5).remarks == ()
+    (stuck,) = tried(tmp_path, half_done.LOCAL, 5).remarks
+    assert stuck == "Stuck? `course.hint(5)` prints a hint, and `course.hint(5, 2)` a larger one."
 
 
 def test_other_names_of_the_parts_are_understood_and_told(tmp_path: Path) -> None:

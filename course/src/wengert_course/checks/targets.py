@@ -84,6 +84,11 @@ def _report(
     if right and (about.given or about.step < 7) and about.step < steps.LAST:
         following = f"Next is step {about.step + 1}, {steps.TITLES[about.step + 1]}."
         remarks = (*remarks, f"Step {about.step} is done. {following}")
+    elif about.given and not right:
+        remarks = (
+            *remarks,
+            f"Stuck? `course.hint({about.step})` prints a hint, and `course.hint({about.step}, 2)` a larger one.",
+        )
     told = tuple(verdict.rows), tuple(verdict.findings), tuple(verdict.later), tuple(remarks)
     return Report(file, name, about.step, steps.TITLES[about.step], *told, output, about.seed)
 
