@@ -138,11 +138,8 @@ class Kit:
         self.plan: TrialPlan = plan
         self.doing: str = ""  # what is called, where an error is told with it
 
-    def draw(self, name: str) -> Draw:
-        return Draw(self.plan.seed, name)
-
     def at(self, name: str, needs: str) -> Kit:
-        self.numbers: Draw = self.draw(name)
+        self.numbers: Draw = Draw(self.plan.seed, name)
         self.method: str = next((need for need in needs.split() if need not in NAMES), "")  # that of the operation
         self.scope: dict[str, Any] = {}  # the names of the program that ran last
         return self
@@ -247,9 +244,8 @@ class Kit:
         return _plain(None), _plain(None)
 
     def by_hand(self) -> bool:
-        """Whether a file has gradients that were written by hand: that of a result, and of what it is made of."""
-        looked = [[self.look(name)[1] for name in names] for names in (("L", "d"), ("o", "n"))]
-        return any(result == result != 0.0 for result, _ in looked)
+        """Whether a file has gradients that were written by hand: that of a result."""
+        return any(grad == grad != 0.0 for grad in (self.look(name)[1] for name in "Lo"))
 
     def number(self, x: Any) -> float:
         """The number in a Value; what is none is said."""

@@ -19,13 +19,10 @@ from threading import Thread
 from types import ModuleType
 from typing import Any
 
-__all__ = ["CHILD", "Find", "attempt", "converse", "limit", "serve"]
+__all__ = ["Find", "attempt", "converse", "limit", "serve"]
 
 Find = Callable[[], tuple[str, type, Mapping[str, Any]]]
 """What gives the class to try: its name, itself, and the names of the file."""
-
-CHILD = ("kit", "load", "own", "trials", *[f"asked/_lesson_{step:02}" for step in range(13)])
-"""The files that this process loads; they stand beside this one."""
 
 FUNCTIONS = (0, 10, 11, 12)
 """The steps that ask for functions, and no class."""
@@ -137,7 +134,8 @@ def main() -> None:
     words, plans = os.fdopen(os.dup(1), "w", encoding="ascii"), os.fdopen(os.dup(0), encoding="ascii")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    modules = {name: beside(name) for name in CHILD}
+    modules = {name: beside(name) for name in ("kit", "load", "own", "trials")}
+    modules |= {name: beside(name) for name in modules["trials"].ASKED.values()}
     load = modules["load"]
     limit(int(memory))
     sys.modules["__main__"] = ModuleType("__main__")  # the file finds nothing of this program in it
