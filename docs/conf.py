@@ -22,7 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 import wengert
 from wengert import nn
 from wengert.ops import TABLE
-from wengert_course import asked, lessons
+from wengert_course import asked, hints, lessons
 
 os.environ["WENGERT_COURSE_FOLDER"] = "docs"  # where no engine of a reader's is: the pages go on with ours
 del os.environ["WENGERT_INTERPRETED"]  # the lessons run as they do for learners, compiled where it is
@@ -73,8 +73,15 @@ def page(lesson):
     ]
     pairs = list(zip(lesson.cells(), notebook["cells"], strict=True))
     (last, *_) = [made["id"] for cell, made in reversed(pairs) if "\ncourse.check(" in f"\n{cell.text}"]
+    helps = iter(hints()[lesson.number])
     for cell, made in pairs:
         if cell.is_gap:
+            folded = [
+                f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
+                for title, text in zip(("A hint", "A larger hint"), next(helps), strict=True)
+            ]
+            text = "\n\n".join(folded)
+            cells.append({"cell_type": "markdown", "id": f"{made['id']}-hints", "metadata": {}, "source": text})
             gap = f"```python\n{cell.shown(solved=False)}\n```"
             cells.append({"cell_type": "markdown", "id": f"{made['id']}-gap", "metadata": {}, "source": gap})
             made["metadata"] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "One way to write it"}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engines import ARITHMETIC, MUL, PLAIN, WRAP, only, patched, wrong
-from wengert_course.checks.trials import NEURON
+from wengert_course.checks.by_hand import NEURON
 
 BARE = """class Value:
     def __init__(self, data):

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from tests.lessons import LESSONS, SLIPS, graded, handed_in, verdict
 from wengert.apps.cli import main
 from wengert.errors import ArgumentError
 from wengert_course.checks import steps
-from wengert_course.checks.probe import ASKED as TESTED
 
+TESTED = (0, 8, 9, 10, 11, 12)  # where a slip is told by what it breaks, as it has no name
 # ------------------------------------------------------------------------------------- as a learner walks it
 
 
@@ -32,6 +33,7 @@ def test_a_gap_that_is_empty_is_not_yet_and_nothing_is_wrong(number: int, tmp_pa
     assert str(report).splitlines()[0].endswith(f"step {number} ({report.title}), not begun")
     assert "; not yet: " in verdict(report)
     assert "wrong" not in verdict(report)
+    assert f"`course.hint({number})`" in str(report)
 
 
 @pytest.mark.parametrize("number", LESSONS)
@@ -167,7 +169,10 @@ def test_the_command_writes_every_lesson_and_says_what_to_open(
     assert told.endswith(f"to check your progress: wengert check {first}\n")
     assert json.loads(first.read_text(encoding="utf-8")) == LESSONS[0].notebook()
     written(tmp_path / "solved", "--solutions")
-    assert json.loads((tmp_path / "solved" / first.name).read_text(encoding="utf-8")) == LESSONS[0].notebook(True)
+    solved = json.loads((tmp_path / "solved" / first.name).read_text(encoding="utf-8"))
+    below = "".join(solved["cells"].pop()["source"])
+    assert solved == LESSONS[0].notebook(True)
+    assert below == f"## Answers to the exercises\n\n{course.answers(0)}", "for teachers"
 
 
 @pytest.mark.parametrize(
@@ -245,6 +250,69 @@ def test_a_folder_of_submissions_as_a_table_and_as_json(tmp_path: Path, capsys: 
     assert f"{files[1]} 7 of 8\n" in printed
     assert printed.endswith("[('precedence', 1)]\n")
     assert "dan.ipynb cannot be read" in printed
+
+
+def test_a_class_at_a_glance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As docs/teaching.md shows it: one right, one wrong, one not begun; others' do not count."""
+    monkeypatch.chdir(tmp_path)
+    folder, slips = Path("submissions"), dict(SLIPS[4])
+    folder.mkdir()
+    assert main(["check", "submissions"]) == 2
+    assert "without a notebook of the course: expected some that `wengert course`" in capsys.readouterr().err
+    for name, number, slip, solved in (
+        ("ada", 1, None, True),
+        ("ada", 4, None, True),
+        ("ben", 4, slips["precedence"], True),
+        ("cleo", 4, None, False),
+    ):
+        (folder / name).mkdir(exist_ok=True)
+        handed_in(folder / name, number, *([slip] if slip else []), solved=solved)
+    (folder / "ben" / "notes.ipynb").write_text('{"cells": [], "metadata": {}}', encoding="utf-8")
+    assert main(["check", "submissions", "--seed", "1"]) == 1
+    shown = capsys.readouterr().out
+    assert f"```text\n{shown}```" in (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+    (folder / "ben" / "04_broken.ipynb").write_text("{", encoding="utf-8")
+    assert main(["check", "submissions/ben", "--json"]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert "04_broken.ipynb, line 1: it is no notebook: expected JSON with a list of cells" in told[0]["error"]
+    assert (told[1]["right"], told[1]["of"]) == (7, 8)
+    handed_in(folder / "ben", 4).rename(folder / "ben" / "04_once_more.ipynb")
+    handed_in(folder / "ben", 4, slips["precedence"])
+    assert main(["check", "submissions/ben", "--table"]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines[1:4]] == ["8/8", "7/8", "1"], "a lesson twice: a row for each file"
+    assert "04_broken.ipynb, line 1: it is no notebook" in lines[-1]
+
+
+def test_each_gap_has_two_hints(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for lesson in course.lessons():
+        code = [cell for cell in lesson.cells() if cell.kind == "code"]
+        gaps = [cell for cell in code if cell.is_gap]
+        checks = [after for gap, after in pairwise(code) if gap.is_gap and "course.check(" in after.text]
+        assert len(checks) == len(gaps), "each has a check after it, too"
+        assert [len(two) for two in course.hints()[lesson.number]] == [2] * len(gaps)
+        for gap, stage in ((gap, stage) for gap in range(len(gaps)) for stage in (1, 2)):
+            course.hint(lesson.number, stage, gap + 1)
+            printed.append(capsys.readouterr().out.strip())
+    assert len(printed) == len(set(printed)) == 34
+    for wrong, says in (
+        ((13,), "step is 13"),
+        ((4, 3), "stage is 3"),
+        ((4, 1, 2), "gap is 2"),
+        ((True,), "step is True"),
+    ):
+        with pytest.raises(ArgumentError, match=f"{says}; expected a whole number from"):
+            course.hint(*wrong)
+
+
+def test_each_lesson_has_its_time_and_level() -> None:
+    page = (ROOT / "docs" / "course.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| \[(.+?)\].* \| (\d+) \| (easy|medium|hard) \|$", page, re.MULTILINE)
+    assert [(int(n), title) for n, title, *_ in rows] == [(one.number, one.title) for one in course.lessons()]
+    assert all(5 <= int(minutes) <= 45 for *_, minutes, _ in rows)
 
 
 def test_a_cell_that_fails_leaves_what_the_others_make(tmp_path: Path) -> None:

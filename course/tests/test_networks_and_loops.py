@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import random
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.checked import counted, report_on, tried
+import wengert_course as course
+from tests.checked import ROOT, counted, report_on, tried
 from tests.handmade import ENGINE, TANH, TRAIN, WENGERT, patched
+from wengert import fit
+from wengert.errors import WengertError
+from wengert.nn import MLP
+from wengert.optim import SGD
 from wengert_course import check
 from wengert_course.checks.steps import TRIALS
 
@@ -110,3 +120,67 @@ def test_what_is_right_of_the_steps_before_is_one_line() -> None:
     assert [line for line in lines if "steps before" in line] == ["  and of the steps before, 32 that are right"]
     wrong = str(report_on(patched(ENGINE, ("(1 - t**2) * out.grad", "(1 - t) * out.grad")) + TANH)).splitlines()
     assert lines[3].split() != wrong[3].split() == ["a.tanh()", "ok", "wrong", "tanh", "rule"]
+
+
+# ------------------------------------------------------------------------------------- the tutorials' four points
+
+XS = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
+YS = [1.0, -1.0, -1.0, 1.0]
+FORMS: dict[str, Callable[[], Any]] = {
+    "tanh in every neuron": lambda: MLP(3, [4, 4, 1], "tanh", output="tanh", bias="uniform"),
+    "ReLU, and a linear end": lambda: MLP(3, [4, 4, 1]),
+    "ReLU in every neuron": lambda: MLP(3, [4, 4, 1], output="relu"),
+}
+
+
+def by_loop(model: Any, rate: float) -> None:
+    """The loop of lesson 9, for 100 rounds."""
+    for _ in range(100):
+        loss = sum((model(x) - y) ** 2 for x, y in zip(XS, YS, strict=True))
+        for p in model.parameters():
+            p.grad = 0.0
+        loss.backward()
+        for p in model.parameters():
+            p.data -= rate * p.grad
+
+
+def by_fit(model: Any, rate: float) -> None:
+    fit(model, lambda p, y: (p - y) ** 2, XS, YS, SGD(model, lr=rate), epochs=100, progress=False)
+
+
+def ends(make: Callable[[], Any], train: Callable[[Any, float], None], rate: float, seeds: int) -> tuple[int, int]:
+    """Of so many seeds, how many learn the four points, and how many are stuck."""
+    losses = []
+    for seed in range(seeds):
+        random.seed(seed)
+        model = make()
+        try:
+            train(model, rate)
+            losses.append(sum((model(x).data - y) ** 2 for x, y in zip(XS, YS, strict=True)))
+        except (WengertError, OverflowError):
+            losses.append(math.inf)
+    return sum(loss < 0.1 for loss in losses), sum(not loss < 3.9 for loss in losses)
+
+
+def test_what_a_learner_meets_first_learns_and_relu_gets_stuck() -> None:
+    lesson = course.mine(8, ours=True)
+    for make in (FORMS["tanh in every neuron"], lambda: lesson.MLP(3, [4, 4, 1])):
+        assert ends(make, by_loop, 0.05, 4) == (4, 0)
+        learnt, stuck = ends(make, by_loop, 0.5, 4)
+        assert learnt + stuck == 4
+        assert stuck >= 1, "as lesson 9 says of a rate that is too large"
+    for rate in (0.05, 0.5):
+        assert ends(FORMS["tanh in every neuron"], by_fit, rate, 5)[0] >= 4
+    learnt, stuck = ends(FORMS["ReLU, and a linear end"], by_loop, 0.05, 6)
+    assert learnt < 4
+    assert stuck >= 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("form", FORMS)
+def test_as_many_seeds_learn_as_the_page_says(form: str) -> None:
+    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| {form} \| (\d.*) \|$", page, re.MULTILINE)
+    ways = [(train, rate) for train in (by_loop, by_fit) for rate in (0.05, 0.5)]
+    for said, way in zip(row.split(" | "), ways, strict=True):
+        assert ends(FORMS[form], *way, 100) == pytest.approx(tuple(map(int, said.split(", "))), abs=2)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from wengert_course import lessons
+from wengert_course import answers, lessons
 
 COURSE = Path(__file__).resolve().parent.parent
 LESSONS = {lesson.number: lesson for lesson in lessons()}
@@ -75,6 +75,15 @@ PLOTS = {9: 1, 10: 2, 12: 1}
 DASHED = {2: 1, 4: 1}  # pictures in which an operation has no closure yet
 
 
+ANSWERED = """
+import doctest
+
+answered = doctest.DocTestParser().get_doctest({text!r}.replace("```", ""), globals(), "answers", None, 0)
+tuple(doctest.DocTestRunner().run(answered))
+"""
+"""A last cell, which runs what the answers to the exercises show below the cells of the lesson."""
+
+
 @cache
 def run(number: int) -> list[Any]:
     """The code cells of a lesson, run in a kernel of their own."""
@@ -83,6 +92,7 @@ def run(number: int) -> list[Any]:
     pytest.importorskip("ipykernel", reason="needs ipykernel, which runs notebooks")
     pytest.importorskip("numpy", reason="needs numpy")
     notebook = nbformat.reads(json.dumps(LESSONS[number].notebook(solved=True)), as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(ANSWERED.format(text=answers(number))))
     nbformat.validate(notebook)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MPLBACKEND", raising=False)  # the notebook shows its plots itself
@@ -91,7 +101,7 @@ def run(number: int) -> list[Any]:
 
 
 def cell_with(number: int, text: str) -> Any:
-    (found,) = [cell for cell in run(number) if text in cell.source]
+    (found,) = [cell for cell in run(number)[:-1] if text in cell.source]
     return found
 
 
@@ -122,6 +132,19 @@ def test_a_lesson_runs_without_a_warning_and_its_check_is_passed(number: int) ->
     assert f"step {number} (" in last
     assert "wrong" not in last.partition("\n\nNotes")[0], last
     assert "not yet" not in last
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_the_answers_to_the_exercises_are_so(number: int) -> None:
+    asked = re.search(r"## Exercises\n(.*?)\n#+ ", "\n".join(cell.text for cell in LESSONS[number].cells()), re.DOTALL)
+    assert asked is not None
+    numbered = [re.findall(r"^(\d)\. ", text, re.MULTILINE) for text in (asked[1], answers(number))]
+    assert numbered == [["1", "2", "3"]] * 2
+    last = run(number)[-1]
+    printed = "".join([o.text for o in last.outputs if o.output_type == "stream"])
+    (failed, tried) = literal_eval(next(o.data["text/plain"] for o in last.outputs if "data" in o))
+    assert failed == 0, printed
+    assert tried >= 3
 
 
 @pytest.mark.parametrize("number", LESSONS)

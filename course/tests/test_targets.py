@@ -20,7 +20,7 @@ from tests.handmade import ENGINE, TANH, TRAIN
 from wengert.apps import cli
 from wengert.errors import ArgumentError
 from wengert_course import Report, check
-from wengert_course.checks.trials import NEURON
+from wengert_course.checks.by_hand import NEURON
 
 # ------------------------------------------------------------------------------------- files that cannot be tried
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from wengert_course.checks import LikelySlip, NotYet, Report, Row, asked, check
 from wengert_course.kept import go_on, mine
-from wengert_course.notebooks import Lesson, LessonCell, lessons, write
+from wengert_course.notebooks import Lesson, LessonCell, answers, hint, hints, lessons, write
 
 __all__ = ["Lesson", "LessonCell", "LikelySlip", "NotYet", "Report", "Row", "asked", "check"]
-__all__ += ["go_on", "lessons", "mine", "write"]
+__all__ += ["answers", "go_on", "hint", "hints", "lessons", "mine", "write"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,11 +31,14 @@ def add_check(commands: Any) -> None:
         "check", help="try a Value-like class, operation by operation: what is right, what is wrong, what is to do"
     )
     check.add_argument(
-        "targets", nargs="+", metavar="FILE[:Class]", help=".py or .ipynb, and its class where there are several"
+        "targets",
+        nargs="+",
+        metavar="FILE[:Class]",
+        help=".py or .ipynb, and its class where there are several; or a folder with lessons, as a class hands them in",
     )
     check.add_argument("--step", type=int, help="the step of the course, 0 to 12 (default: found by what is there)")
     check.add_argument("--json", action="store_true", help="print the report as JSON, of several files a list")
-    check.add_argument("--table", action="store_true", help="print a row for each file")
+    check.add_argument("--table", action="store_true", help="print a row for each file (of a folder: for each learner)")
     check.add_argument("--strict", action="store_true", help="exit with status 1 for what is only noted, too")
     check.add_argument(
         "--timeout", type=float, default=20.0, metavar="SECONDS", help="for the check of a file (default: 20)"
@@ -64,21 +68,26 @@ def _folder(written: str) -> str:
 
 def _check(given: argparse.Namespace) -> int:
     """Check each file; the status is the worst: 0 right, 1 wrong or not there yet, 2 not to be tried."""
-    from wengert_course.checks import Report, check, table
+    from wengert_course.checks import Report, check, overview, table
+    from wengert_course.notebooks import handed_in
 
+    folders = [target for target in given.targets if os.path.isdir(target)]
+    targets = [file for target in given.targets for file in (handed_in(target) if target in folders else [target])]
     told: list[tuple[str, Report | WengertError]] = []
-    for target in given.targets:
+    for target in targets:
         try:
             options = {"timeout": given.timeout, "memory": given.memory, "seed": given.seed}
             told.append((target, check(target, given.step, **options)))
         except WengertError as error:
-            if not given.json and not given.table and len(given.targets) == 1:
+            if not given.json and not given.table and not folders and len(targets) == 1:
                 raise
             told.append((target, error))
     if given.json:
         several = [one.as_dict() if isinstance(one, Report) else {"error": str(one)} for _, one in told]
         named = [{"file": target} | one for (target, _), one in zip(told, several, strict=True)]
-        print(json.dumps(named if len(named) > 1 else named[0], indent=2, allow_nan=False))
+        print(json.dumps(named if folders or len(named) > 1 else named[0], indent=2, allow_nan=False))
+    elif folders:
+        print(overview(told))
     elif given.table:
         print(table(told))
     else:

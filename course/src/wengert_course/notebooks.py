@@ -16,9 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Lesson", "LessonCell", "lessons", "step_of", "write"]
+from wengert.errors import ArgumentError
+from wengert_course.texts import texts
 
-FOLDER = Path(__file__).parent / "lessons"
+__all__ = ["Lesson", "LessonCell", "answers", "handed_in", "hint", "hints", "lessons", "step_of", "write"]
+
+FOLDER, TEXTS = (Path(__file__).parent / name for name in ("lessons", "texts"))
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 CELL = re.compile(r"^# %%(?: \[(\w+)\])?(.*)\n", re.MULTILINE)
 SOLUTION = re.compile(rf"^[ \t]*{BEGIN}\n(.*?)^[ \t]*{END}(?:\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -94,6 +97,65 @@ def step_of(path: str) -> tuple[int | None, bool]:
         return None, True
 
 
+def answers(step: int) -> str:
+    """The answers to the exercises of a lesson, as markdown; what stands behind ``>>>`` runs below its cells."""
+    parts = re.split(r"^## (\d+)\n", TEXTS.joinpath("answers.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return re.sub(r"^>>> (?:.+\n)+", r"```pycon\n\g<0>```\n", parts[2 * step + 2], flags=re.MULTILINE).strip()
+
+
+def hint(step: int, stage: int = 1, gap: int = 1) -> None:
+    """Print a hint for a gap of a lesson: `stage` 1 is a thought, 2 says nearly all; the solution stands in neither.
+
+    Args:
+        step: the lesson, from 0 to 12.
+        stage: 1 or 2.
+        gap: which of its gaps, counted from 1, where a lesson has several cells to fill in.
+
+    Raises:
+        ArgumentError: there is no such lesson, gap or stage.
+
+    >>> hint(6)
+    What is used twice gets two gradients. Which of the two does `=` leave in `.grad`?
+    """
+    every = hints()
+    _within("step", step, 0, len(every) - 1)
+    _within("stage", stage, 1, 2)
+    _within("gap", gap, 1, len(every[step]))
+    print(every[step][gap - 1][stage - 1])
+
+
+def _within(name: str, given: object, first: int, last: int) -> None:
+    if type(given) is not int or not first <= given <= last:
+        raise ArgumentError(f"{name} is {given!r}; expected a whole number from {first} to {last}")
+
+
+def hints() -> list[list[list[str]]]:
+    """Of each lesson, of each of its gaps, the two hints."""
+    return [texts("hints")["hints"][str(lesson.number)] for lesson in lessons()]
+
+
+def handed_in(folder: str) -> list[str]:
+    """The notebooks of the course in a folder and those in it, and notebooks that cannot be read; no others.
+
+    Raises:
+        ArgumentError: there are none.
+    """
+    found = []
+    for path in sorted(Path(folder).rglob("*.ipynb")):
+        try:
+            of_others = isinstance(json.loads(path.read_text(encoding="utf-8")), dict) and step_of(str(path))[0] is None
+        except (OSError, ValueError, RecursionError):
+            of_others = False
+        if not of_others and ".ipynb_checkpoints" not in path.parts:
+            found.append(str(path))
+    if not found:
+        raise ArgumentError(
+            f"{folder} is a folder without a notebook of the course: expected some that `wengert course` has written, "
+            "in it or in its folders; or name the files to check"
+        )
+    return found
+
+
 def write(folder: Path, solved: bool = False) -> tuple[list[Path], list[Path]]:
     """Write the notebooks into a folder; returns what was written, and what was there already.
 
@@ -106,6 +168,11 @@ def write(folder: Path, solved: bool = False) -> tuple[list[Path], list[Path]]:
         if path.exists():
             kept.append(path)
             continue
-        path.write_text(json.dumps(lesson.notebook(solved), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        notebook = lesson.notebook(solved)
+        if solved:
+            below = f"## Answers to the exercises\n\n{answers(lesson.number)}".splitlines(keepends=True)
+            cell = {"cell_type": "markdown", "id": f"{lesson.number}-answers", "metadata": {}, "source": below}
+            notebook["cells"].append(cell)
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         written.append(path)
     return written, kept

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from wengert_course.checks import steps
 from wengert_course.checks.report import FOLLOWS, LikelySlip, Verdict
 from wengert_course.checks.rules import formula
 
-__all__ = ["EXPRESSIONS", "close", "judge"]
+__all__ = ["EXPRESSIONS", "NEURON", "close", "judge"]
 
 
 def close(x: float, y: float, within: float = 1e-6, floor: float = 1e-7) -> bool:
@@ -21,16 +20,8 @@ def close(x: float, y: float, within: float = 1e-6, floor: float = 1e-7) -> bool
     return x == y or (x != x and y != y) or math.isclose(x, y, rel_tol=within, abs_tol=floor)
 
 
-class Expression(NamedTuple):
-    """An expression whose gradients are written by hand."""
-
-    leaves: dict[str, float]  # their numbers in the lesson
-    results: dict[str, str]
-    # of each name the result it goes into, and its local derivative with respect to the name
-    slopes: dict[str, tuple[str, str]]
-
-
-EXPRESSIONS = {row: Expression(**parts) for row, parts in steps.TEXTS["by_hand"].items()}
+EXPRESSIONS = steps.TEXTS["by_hand"]
+NEURON = [*EXPRESSIONS][1]
 
 
 def _at(text: str, numbers: Mapping[str, float]) -> float:
@@ -42,13 +33,13 @@ def judge(row: str, seen: tuple[float, ...]) -> Verdict:
 
     What was seen is of each of its names the number and the gradient, leaves first; fewer where an error ended it.
     """
-    leaves, results, locals_ = EXPRESSIONS[row]
+    leaves, results, locals_ = (EXPRESSIONS[row][part] for part in ("leaves", "results", "slopes"))
     names = [*leaves, *results]
     numbers = (*seen, *[math.nan] * (2 * len(names) - len(seen)))
     given, grads = dict(zip(names, numbers[::2], strict=True)), dict(zip(names, numbers[1::2], strict=True))
     root, verdict = names[-1], Verdict()
     if all(grad != grad or grad == 0.0 for grad in grads.values()):
-        verdict.not_yet(row, f"write the gradients of {row} into its nodes, each as a number, from {root}.grad on")
+        verdict.not_yet(row, steps.ask(row, False))
         return verdict
     data = _numbers(leaves, results, given)
     right: dict[str, float] = {}

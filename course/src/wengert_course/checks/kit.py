@@ -6,6 +6,7 @@ The process that tries a class loads this file alone: it imports nothing of Weng
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 __all__ = ["NAMES", "Draw", "Kit", "Outcome", "Trial", "TrialPlan", "UnfitError"]
@@ -23,6 +24,10 @@ NAMES: dict[str, tuple[str, ...]] = {
     "label": ("label", "name"),
 }
 """What a Value-like class may call its parts; the first is what is expected."""
+
+ALSO = {"a ** 3": (0.0,), "a ** 2": (0.0,), "a.exp()": (0.0,), "a.tanh()": (0.0, 3.0), "a.sigmoid()": (0.0, 3.0)}
+POSITIVE = ("a ** 0.5", "a.log()", "a.sqrt()", "a ** b")
+"""An operation -> where it is tried besides; and those whose left operand has to be above 0."""
 
 
 class UnfitError(Exception):
@@ -110,6 +115,12 @@ class Draw:
         """A number above 1, one below 0, one between 0 and 1."""
         return [self.choose(self.LARGE)[0], -self.choose(self.LARGE)[0], self.choose(self.SMALL)[0]]
 
+    def operands(self, written: str) -> list[dict[str, float]]:
+        """Numbers for an operation, as it is written: for a, and for b where there are two."""
+        pairs = [{"a": x, "b": y} for x, y in self.pairs()] if written.endswith(" b") else []
+        numbers = pairs or [{"a": x} for x in (*self.points(), *ALSO.get(written, ()))]
+        return [{**at, "a": abs(at["a"])} for at in numbers] if written in POSITIVE else numbers
+
 
 class Kit:
     """A class to try."""
@@ -127,11 +138,8 @@ class Kit:
         self.plan: TrialPlan = plan
         self.doing: str = ""  # what is called, where an error is told with it
 
-    def draw(self, name: str) -> Draw:
-        return Draw(self.plan.seed, name)
-
     def at(self, name: str, needs: str) -> Kit:
-        self.numbers: Draw = self.draw(name)
+        self.numbers: Draw = Draw(self.plan.seed, name)
         self.method: str = next((need for need in needs.split() if need not in NAMES), "")  # that of the operation
         self.scope: dict[str, Any] = {}  # the names of the program that ran last
         return self
@@ -170,7 +178,7 @@ class Kit:
 
     def gradients(self, where: str, what: str, root: Any, **leaves: Any) -> Iterator[Outcome]:
         """The value of the root, and the gradient of each leaf, where there is a way to them."""
-        yield where, what, self.value(root)
+        yield where, what, self.number(root)
         if self.plan.mode == "values":
             return
         closed = "_backward" in self.names and self._closed(root)
@@ -189,6 +197,44 @@ class Kit:
         for name, leaf in leaves.items():
             yield where, f"d({what})/d{name}", self.grad(leaf)
 
+    def after(self, program: str, numbers: Mapping[str, float] = {}) -> Iterator[Outcome]:
+        """The gradient of a after a program, on these numbers; in it stand back(c), zero(a) and put(a, 2.0)."""
+        numbers = numbers or self.drawn("a b")
+        scope = {name: self.make(number) for name, number in numbers.items()}
+        exec(program, {"back": self.backward, "zero": self.zero, "put": self.put}, scope)
+        yield f"{self.where(numbers)}; {program}", "the gradient of a", self.grad(scope["a"])
+
+    def record(self, node: Any, name: str, calls: list[str]) -> None:
+        """Have a node write down each call of its `_backward`."""
+        own = getattr(node, self.names["_backward"])
+        if not callable(own):
+            self.unfit("absent", "no closure")
+
+        def recorded(*arguments: Any) -> Any:
+            calls.append(name)
+            return own(*arguments)
+
+        try:
+            setattr(node, self.names["_backward"], recorded)
+        except (AttributeError, TypeError, ValueError, RuntimeError):  # a class that keeps what it is given to itself
+            self.unfit("absent", "the closure cannot be replaced")
+
+    def written(self, names: str) -> Iterator[Outcome]:
+        """What is written in the nodes of an expression that the file makes."""
+        for name in names.split():
+            data, grad = self.look(name)
+            if hasattr(getattr(self.space.get(name), "grad", None), "data"):
+                says = f"{name}.grad is a Value, where a number is asked for: f.data * L.grad, as an example"
+                self.unfit("gradient", says)
+            yield "", f"{name}.data", data
+            yield "", f"{name}.grad", grad
+
+    def numbers_in(self, text: str) -> Iterator[float]:
+        """The numbers that stand in a text."""
+        for word in "".join(c if c.isalnum() or c in "+-._" else " " for c in text).split():
+            with suppress(ValueError):
+                yield float(word)
+
     def look(self, name: str) -> tuple[float, float]:
         """The number and the gradient of the Value under a name; nan, where none is."""
         x = self.space.get(name)
@@ -198,11 +244,11 @@ class Kit:
         return _plain(None), _plain(None)
 
     def by_hand(self) -> bool:
-        """Whether a file has gradients that were written by hand: that of a result, and of what it is made of."""
-        looked = [[self.look(name)[1] for name in names] for names in (("L", "d"), ("o", "n"))]
-        return any(result == result != 0.0 for result, _ in looked)
+        """Whether a file has gradients that were written by hand: that of a result."""
+        return any(grad == grad != 0.0 for grad in (self.look(name)[1] for name in "Lo"))
 
-    def value(self, x: Any) -> float:
+    def number(self, x: Any) -> float:
+        """The number in a Value; what is none is said."""
         if x is None:
             self.unfit("none", "the operation gives None, expected a Value")
         if not hasattr(x, self.names["data"]):
@@ -233,7 +279,7 @@ class Kit:
 
     def parts(self, x: Any) -> list[Any]:
         """The operands of a node, each once."""
-        self.value(x)
+        self.number(x)
         name = self.names["_prev"]
         found = getattr(x, name)
         try:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from wengert_course.checks.kit import Kit
 
-__all__ = ["Own", "tests"]
+__all__ = ["Own", "run", "said"]
 
 LONG = 60  # characters of a number, or a list of numbers, in a sentence
 
@@ -47,7 +46,7 @@ class Own:
 
     # -- Values -------------------------------------------------------------------------------------------------------
 
-    def value(self, number: float) -> Any:
+    def make(self, number: float) -> Any:
         """A new Value."""
         return (self._kit.make if "data" in self._kit.names else self._kit.space["Value"])(number)
 
@@ -126,7 +125,7 @@ class Own:
         """Values of numbers, in the same lists; they are listed, too."""
         if isinstance(thing, list):
             return [self._made(one, leaves) for one in thing]
-        leaves.append(self.value(thing))
+        leaves.append(self.make(thing))
         return leaves[-1]
 
     def _plain(self, call: str, thing: Any) -> Any:
@@ -195,19 +194,18 @@ def _moved(thing: Any, place: Place, number: float) -> Any:
     return [_moved(one, place[1:], number) if i == place[0] else one for i, one in enumerate(thing)]
 
 
-def tests(step: int, module: ModuleType) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """The tests of a file: each as what a Trial is made of, and what it asks for."""
-    for name, test in vars(module).items():
-        code = getattr(test, "__code__", None)
-        if code is not None and code.co_varnames[: code.co_argcount] == ("own", "draw"):
-            row, _, asks = test.__doc__.partition("\n")
-            yield (row, f"{step} {name}", "core", "", _run(test), "", step), " ".join(asks.split())
+def said(test: Callable[..., Any]) -> tuple[str, str]:
+    """What the docstring of a test says: its row, and what it asks for."""
+    row, _, asks = str(test.__doc__).partition("\n")
+    return row, " ".join(asks.split())
 
 
-def _run(test: Callable[[Own, Any], None]) -> Callable[[Kit], Iterator[tuple[str, str, int]]]:
-    def run(kit: Kit) -> Iterator[tuple[str, str, int]]:
+def run(test: Callable[[Own, Any], None]) -> Callable[[Kit], Iterator[tuple[str, str, int]]]:
+    """A test as a trial runs it, which tells how many gradients were compared."""
+
+    def tried(kit: Kit) -> Iterator[tuple[str, str, int]]:
         own = Own(kit)
         test(own, kit.numbers)
         yield "", "", own.gradients
 
-    return run
+    return tried

@@ -19,22 +19,13 @@ from threading import Thread
 from types import ModuleType
 from typing import Any
 
-__all__ = ["CHILD", "Find", "attempt", "converse", "gather", "limit", "serve"]
+__all__ = ["Find", "attempt", "converse", "limit", "serve"]
 
 Find = Callable[[], tuple[str, type, Mapping[str, Any]]]
 """What gives the class to try: its name, itself, and the names of the file."""
 
-ASKED = {step: os.path.join("asked", f"_lesson_{step:02}") for step in (0, 8, 9, 10, 11, 12)}
-CHILD = ("kit", "load", "own", "trials", *ASKED.values())
-"""The files that this process loads; they stand beside this one."""
-
 FUNCTIONS = (0, 10, 11, 12)
 """The steps that ask for functions, and no class."""
-
-
-def gather(modules: Mapping[str, Any]) -> dict[str, Any]:
-    rows = [row for step, name in ASKED.items() for row, _ in modules["own"].tests(step, modules[name])]
-    return {row[1]: modules["kit"].Trial(*row) for row in [*modules["trials"].TRIALS, *rows]}
 
 
 def serve(find: Find, path: str, words: Any, plans: Any, modules: Mapping[str, Any]) -> None:
@@ -69,7 +60,8 @@ def converse(
     modules: Mapping[str, Any],
 ) -> None:
     """Find the class, tell what is there, read what to try, and tell what came out."""
-    kits, load, trials = modules["kit"], modules["load"], gather(modules)
+    kits, load = modules["kit"], modules["load"]
+    trials = {name: kits.Trial(*row) for name, (row, _) in modules["trials"].gather(modules).items()}
 
     def tell(**what: Any) -> None:
         write(json.dumps(what) + "\n")
@@ -142,7 +134,8 @@ def main() -> None:
     words, plans = os.fdopen(os.dup(1), "w", encoding="ascii"), os.fdopen(os.dup(0), encoding="ascii")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    modules = {name: beside(name) for name in CHILD}
+    modules = {name: beside(name) for name in ("kit", "load", "own", "trials")}
+    modules |= {name: beside(name) for name in modules["trials"].ASKED.values()}
     load = modules["load"]
     limit(int(memory))
     sys.modules["__main__"] = ModuleType("__main__")  # the file finds nothing of this program in it

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["FOLLOWS", "MAY_FOLLOW", "LikelySlip", "NotYet", "Report", "Row", "Verdict", "printable", "table"]
+__all__ = [
+    "FOLLOWS",
+    "MAY_FOLLOW",
+    "LikelySlip",
+    "NotYet",
+    "Report",
+    "Row",
+    "Verdict",
+    "overview",
+    "printable",
+    "table",
+]
 
 WIDTH = 88  # a column of text on the pages has room for it
 FOLLOWS, MAY_FOLLOW = "follows from what is wrong above", "may follow from what is wrong above"
@@ -232,6 +245,34 @@ def table(reports: Sequence[tuple[str, Report | Exception]]) -> str:
         last = printable(line[4])
         shown.append("  ".join([*cells, last if len(last) <= room else last[: room - 3] + "..."]).rstrip())
     return "\n".join(shown)
+
+
+def overview(reports: Sequence[tuple[str, Report | Exception]]) -> str:
+    """A class at a glance: a row for each folder, as each learner has one, and a column for each lesson.
+
+    Of a folder that has a lesson several times, each file has a row. Below stand how many have all of a lesson right,
+    the mistakes that are made most often, and the files that cannot be checked, with the reason.
+    """
+    told = [(file, one) for file, one in reports if isinstance(one, Report)]
+    steps = sorted({one.step for _, one in told})
+    taken = Counter((os.path.dirname(file), one.step) for file, one in told)
+    several = {folder for (folder, _), times in taken.items() if times > 1}
+    rows: dict[str, dict[int, str]] = {}
+    for file, one in told:
+        folder = os.path.dirname(file)
+        score = "{}/{}".format(*one.score) if one.begun else "-"
+        rows.setdefault(file if folder in several else folder or ".", {})[one.step] = score
+    right = {step: str(sum([one.right and one.begun for _, one in told if one.step == step])) for step in steps}
+    lines = [("lesson", {step: str(step) for step in steps}), *rows.items(), ("all right", right)]
+    width = max([len(printable(name)) for name, _ in lines])
+    shown = [
+        "  ".join([f"{printable(name):<{width}}", *[f"{cells.get(step, ''):<5}" for step in steps]]).rstrip()
+        for name, cells in lines
+    ]
+    slips = Counter(slip for _, one in told for slip in {found.slip for found in one.findings if not found.note})
+    often = ", ".join([f"{slip} ({times})" for slip, times in slips.most_common(5)])
+    shown += ["", *_wrapped(f"most frequent: {often}", "  ", WIDTH, first="")] if often else []
+    return "\n".join([*shown, *[f"\n{printable(str(one))}" for _, one in reports if isinstance(one, Exception)]])
 
 
 def _finding(finding: LikelySlip, number: int, width: int) -> list[str]:

@@ -14,17 +14,20 @@ from wengert_course.texts import texts
 __all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About", "Seen", "ask", "asked", "found"]
 
 MODULES = {"kit": kit, "load": load, "own": own, "trials": trials}
-MODULES |= {name: probe.beside(name) for name in probe.ASKED.values()}
-TRIALS: dict[str, Trial] = probe.gather(MODULES)
+MODULES |= {name: probe.beside(name) for name in trials.ASKED.values()}
+EVERY = trials.gather(MODULES)
+TRIALS = {name: Trial(*row) for name, (row, _) in EVERY.items()}
 
 TEXTS = texts("steps")
 TITLES: dict[int, str] = {int(step): title for step, title in TEXTS["titles"].items()}
 LAST = max(TITLES)
-ASKS: dict[str, list[str]] = TEXTS["asks"]
-"""Row -> what it asks for: its value; and, where there are two, its closure. Of a test, its docstring says it."""
+ASKS: dict[str, list[str]] = {}
+"""Row -> what it asks for, as its test says: its value; and, where there are two, its closure."""
 
-for _step, _name in probe.ASKED.items():
-    ASKS |= {row[0]: [asks] for row, asks in own.tests(_step, MODULES[_name])}
+for (_row, *_), _asks in EVERY.values():
+    ASKS.setdefault(_row, [_asks])
+for _name, _asks in vars(MODULES[trials.ASKED[4]])["CLOSURES"].items():
+    ASKS[_name].append(_asks)
 
 INSTEAD = {"a.tanh()": "relu", "a.exp()": "relu"}
 """Row -> the method that will do as well: an engine with relu alone has its nonlinearity."""
@@ -107,17 +110,12 @@ def found(parts: Collection[str], has: Collection[str]) -> int:
 
 
 def asked(step: int) -> str:
-    """What the check of a step tries: its small tests as they are written, or of the engine's lessons the programs.
+    """What the check of a step tries: its small tests, as they are written.
 
-    >>> print(asked(1).splitlines()[2])
-    a + b    # __add__ gives a new Value that holds the sum
+    >>> asked(0).splitlines()[3]
+    'def slope(own, draw):'
     """
-    if step in probe.ASKED:
-        return Path(str(MODULES[probe.ASKED[step]].__file__)).read_text(encoding="utf-8")
-    tried = [trial for trial in TRIALS.values() if trial.step == step and trial.kind in ("core", "own", "kept")]
-    return "\n".join(
-        f"{row}    # {ask(row, False)}".removesuffix("    # ") for row in dict.fromkeys(t.row for t in tried)
-    )
+    return Path(str(MODULES[trials.ASKED[step]].__file__)).read_text(encoding="utf-8")
 
 
 def ask(row: str, of_gradient: bool) -> str:

@@ -84,6 +84,11 @@ def _report(
     if right and (about.given or about.step < 7) and about.step < steps.LAST:
         following = f"Next is step {about.step + 1}, {steps.TITLES[about.step + 1]}."
         remarks = (*remarks, f"Step {about.step} is done. {following}")
+    elif about.given and not right:
+        remarks = (
+            *remarks,
+            f"Stuck? `course.hint({about.step})` prints a hint, and `course.hint({about.step}, 2)` a larger one.",
+        )
     told = tuple(verdict.rows), tuple(verdict.findings), tuple(verdict.later), tuple(remarks)
     return Report(file, name, about.step, steps.TITLES[about.step], *told, output, about.seed)
 
@@ -94,7 +99,9 @@ def _split(target: str) -> tuple[str, str]:
     if not path or os.path.isfile(target) or not (wanted.isidentifier() or not wanted):
         path, wanted = target, ""
     if os.path.isdir(path):
-        raise ArgumentError(f"{path} is a folder: name the file in it that holds the class")
+        raise ArgumentError(
+            f"{path} is a folder: name the file in it that holds the class (the command checks a folder)"
+        )
     try:
         with open(path, "rb"):
             pass

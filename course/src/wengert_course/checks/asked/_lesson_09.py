@@ -15,14 +15,14 @@ def train(own, draw):
         start = [draw.small() for _ in parameters]
 
         def ready():
-            own.backward(own.value(0.0), parameters)  # all gradients are 0
+            own.backward(own.make(0.0), parameters)  # all gradients are 0
             for p, number in zip(parameters, start):
                 own.put(p, number)
 
         ready()
         wanted = []
         for _ in range(steps):
-            loss = own.value(0.0)
+            loss = own.make(0.0)
             for x, y in zip(xs, ys):
                 loss = loss + (model(x) - y) ** 2
             gradients = own.backward(loss, parameters)
