@@ -350,6 +350,21 @@ def test_progress_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.endswith("\n")
 
 
+@pytest.mark.parametrize("progress", [True, False])
+def test_a_run_that_is_stuck_says_so(progress: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """A last ReLU never says -1: of four points with 1 and -1 it learns nothing; tanh does, or has too few epochs."""
+    points = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
+
+    def told(activation: str, lr: float, epochs: int) -> bool:
+        model = MLP(3, [4, 4, 1], activation=activation, output=activation, rng=random.Random(1))
+        fit(model, losses.mse, points, [1.0, -1.0, -1.0, 1.0], SGD(model, lr), epochs, progress=progress)
+        return "the loss hardly falls: wengert.diagnose(model, history, X=X, Y=Y) says why" in capsys.readouterr().err
+
+    assert told("relu", 0.5, 40) is progress
+    assert not told("relu", 0.5, 10)
+    assert not told("tanh", 0.5, 40)
+
+
 def test_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
     quiet(make(), losses.hinge, X, SIGNS, None, 2)
     assert capsys.readouterr() == ("", "")

@@ -182,6 +182,8 @@ def fit(
         if patience is not None:
             for p, number in zip(optimizer.parameters, history.best_parameters, strict=False):
                 p.data = number
+    if history.is_stuck():
+        bar.say("the loss hardly falls: wengert.diagnose(model, history, X=X, Y=Y) says why")
     return history
 
 

@@ -125,6 +125,16 @@ class History:
         curves = [name for name in ("loss", "accuracy", "val_loss", "val_accuracy") if getattr(self, name)]
         return ", ".join(f"{curve} {self.written(curve)}" for curve in curves)
 
+    def is_stuck(self) -> bool:
+        """Return True if the loss is more than half of the first one, and the second half of the epochs (ten or more) has
+        lowered it by less than 1 %.
+
+        >>> History([4.0, *[3.9] * 19]).is_stuck(), History([4.0, *[0.1] * 19]).is_stuck()
+        (True, False)
+        """
+        middle = len(self) // 2
+        return middle >= 10 and self.loss[-1] > max(0.99 * self.loss[middle], 0.5 * self.loss[0])
+
     def is_fraction(self, curve: str) -> bool:
         """Return True if a curve is the fraction of correct predictions; a metric can be another number."""
         return curve.endswith("accuracy") and all(0.0 <= x <= 1.0 for x in getattr(self, curve))
