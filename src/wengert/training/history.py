@@ -126,8 +126,8 @@ class History:
         return ", ".join(f"{curve} {self.written(curve)}" for curve in curves)
 
     def is_stuck(self) -> bool:
-        """Return True if the loss is more than half of the first one, and the second half of the epochs (ten or more) has
-        lowered it by less than 1 %.
+        """Return True if the loss is more than half of the first one, and fell by less than 1 % in the second half of
+        the epochs, of which there are 20 or more.
 
         >>> History([4.0, *[3.9] * 19]).is_stuck(), History([4.0, *[0.1] * 19]).is_stuck()
         (True, False)

@@ -21,6 +21,7 @@ cdef class Executable:
     cdef Py_ssize_t arity, guard_count
     cdef Captures captures
     cpdef Workspace acquire(self)
+    @cython.locals(ran=bint, own=Py_ssize_t, count=Py_ssize_t, n=Py_ssize_t, at="long long")
     cpdef object pull_back(self, list arrays, object params, object cotangents)
 @cython.final
 cdef class Workspace:

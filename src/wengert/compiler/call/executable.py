@@ -124,13 +124,20 @@ class Executable:
         """Return the derivatives of several results, weighted by cotangents, with respect to the parameters and the
         Values among the arguments.
         """
-        with self.acquire() as space:
-            space.params[...] = params
-            space.weigh(cotangents)
-            if not space.run(arrays, 1, True, 1.0):  # a user-defined rule raised an error
-                raise OperationError("the derivatives of a compiled function's results cannot be computed again")
-            grads = space.grads if self.is_own else space.grads[self.numpy.asarray(self.places)]
-            return self.numpy.concatenate([grads, space.input_grads])
+        space: Workspace = Executable.acquire(self)
+        own, count = len(self.places), len(space.x)
+        memory.copy(memory.address(params, False, params.shape, 0), space.params_at, count)
+        space.weigh(cotangents)
+        ran = space.run(arrays, 1, True, 1.0)
+        found = self.numpy.empty(own + space.input_grads_count)
+        at = memory.address(found, False, found.shape, 0)
+        for n in range(own):
+            memory.put(at + 8 * n, space.g[self.places[n]])
+        memory.copy(space.input_grads_at, at + 8 * own, space.input_grads_count)
+        space.release()
+        if not ran:  # a user-defined rule raised an error
+            raise OperationError("the derivatives of a compiled function's results cannot be computed again")
+        return found
 
     def stale_capture(self) -> str:
         """Return the name of a capture that has changed, or an empty string."""

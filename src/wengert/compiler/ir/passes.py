@@ -25,6 +25,7 @@ LARGEST = 48  # operations and operands of an expression that others are inlined
 def fuse(program: Program) -> None:
     """Make the readers of a copy read its source, then drop the steps that nothing reads."""
     copies: dict[int, Compute] = {}
+    _take_from_parts(program)
     for step in program.steps:
         if isinstance(step, Loop):
             continue
@@ -35,9 +36,55 @@ def fuse(program: Program) -> None:
                     step.parts[n] = access, copy.operands[0].array
             continue
         step.operands = [_through(x, step.axes, copies) for x in step.operands]
-        if not step.reduce and step.expr == X and step.operands[0].index is None:
+        if _is_copy(step):
             copies[id(step.out)] = step
     _drop_unread(program)
+
+
+def _take_from_parts(program: Program) -> None:
+    """Copy a few elements of an assembled array from its parts: the last states of a loop need no array of all."""
+    assembled: dict[int, Assemble] = {}
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Assemble) and not step.out.batched and all(x.index is None for x, _ in step.parts):
+            assembled[id(step.out)] = step
+        taken: list[Step] = []
+        if isinstance(step, Compute) and _is_copy(step):
+            made = assembled.get(id(step.operands[0].array))
+            taken = [] if made is None else _taken(program, step, made)
+        steps += taken or [step]
+    program.steps = steps
+
+
+def _is_copy(step: Compute) -> bool:
+    return not step.reduce and step.expr == X and step.operands[0].index is None
+
+
+def _taken(program: Program, step: Compute, made: Assemble) -> list[Step]:
+    """Return the steps that copy elements from the parts; none if these overlap, or most are copied."""
+    cells = np.array(step.operands[0].cells(step.axes), int)
+    places = [np.array(access.cells(part.shape), int) for access, part in made.parts]
+    count = sum(map(len, places))
+    if step.out.batched or 2 * len(cells) > count or len(np.unique(np.concatenate(places))) < count:
+        return []
+    steps: list[Step] = []
+    parts = []
+    for number, ((_, part), found) in enumerate(zip(made.parts, places, strict=True)):
+        here, there = np.nonzero(cells[:, None] == found)
+        if len(here):
+            taken = Array(f"{step.out.name}_{number}", (len(here),) if len(here) > 1 else (), "value")
+            program.arrays.append(taken)
+            steps.append(Compute(taken, taken.shape, [_access(part, there)], X))
+            parts.append((_access(step.out, here), taken))
+    return [*steps, Assemble(step.out, parts)]
+
+
+def _access(array: Array, cells: Any) -> Access:
+    """Return the access to some cells, by a stride if they lie at one."""
+    strides = {*np.diff(cells).tolist()} or {0}
+    if len(cells) == 1 or len(strides) == 1:
+        return Access(array, int(cells[0]), tuple(strides)[: len(cells) - 1])
+    return Access(array, 0, (0,), cells)
 
 
 def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) -> Access:

@@ -30,7 +30,7 @@ import numpy as np
 
 from wengert._forks import Lock, in_child
 from wengert.compiler.call import MISSING, CallPath, look
-from wengert.compiler.trace import proxies, standins, traced_arrays, tracers
+from wengert.compiler.trace import comparisons, proxies, standins, traced_arrays, tracers
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
 from wengert.compiler.trace.proxies import (
     CELL,
@@ -68,7 +68,7 @@ TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UN
 COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
 OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
 OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
-TRACING = {id(vars(module)) for module in (coerce, proxies, traced_arrays, tracers)}  # of what runs for tracers
+TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, traced_arrays, tracers)}  # for tracers
 PLAIN_RESULTS = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # nothing that has items
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # the code that imports a module for the first time
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from wengert import node
 from wengert._forks import in_child
+from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.tracers import (
     FINITE,
-    HOLDS,
     Integer,
     Nesting,
     Number,

@@ -20,6 +20,7 @@ from wengert.compiler.derive import reverse
 from wengert.compiler.ir import Program, verify
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.trace.arguments import Arguments, ArraySpec
+from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.differentiate import operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
@@ -32,7 +33,6 @@ from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_
 from wengert.compiler.trace.traced_arrays import presented
 from wengert.compiler.trace.tracers import (
     EXACT,
-    HOLDS,
     Bool,
     Integer,
     Nesting,

@@ -14,9 +14,10 @@ import numpy as np
 from wengert.compiler.backends import Kernel, all_finite
 from wengert.compiler.call import Captures, Executable, Workspace
 from wengert.compiler.lift import Lifted
+from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.recorder import Guard
 from wengert.compiler.trace.structure import Structure
-from wengert.compiler.trace.tracers import EXACT, FINITE, HOLDS
+from wengert.compiler.trace.tracers import EXACT, FINITE
 
 __all__ = ["Guards", "Specialization", "in_words", "lines_apart"]
 

@@ -21,26 +21,17 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.ir import COMPARISONS
+from wengert.compiler.trace.comparisons import HOLDS
 from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce, ieee
 
-__all__ = ["EXACT", "FINITE", "HOLDS", "PYTHON", "Bool", "Integer", "Nesting", "Number", "Pending", "as_operand"]
+__all__ = ["EXACT", "FINITE", "PYTHON", "Bool", "Integer", "Nesting", "Number", "Pending", "as_operand"]
 __all__ += ["compared", "computed", "concrete", "converted", "form_of", "is_bool", "is_traced", "number_of"]
 __all__ += ["recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
 FLOATS = (float, np.float64)
-HOLDS: dict[str, Callable[..., Any]] = {  # the comparisons of guards, for numbers and arrays of a library
-    "lt": lambda x, y, xp=np: x < y,
-    "le": lambda x, y, xp=np: x <= y,
-    "gt": lambda x, y, xp=np: x > y,
-    "ge": lambda x, y, xp=np: x >= y,
-    "eq": lambda x, y, xp=np: x == y,
-    "ne": lambda x, y, xp=np: x != y,
-    "is": lambda x, y, xp=np: (x == y) & (xp.signbit(x) == xp.signbit(y)) | (x != x) & (y != y),
-    "within": lambda x, y, xp=np: xp.abs(x) <= y,
-}
 PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "remainder": operator.mod, "floordiv": operator.floordiv, "neg": operator.neg, "abs": abs,
