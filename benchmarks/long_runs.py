@@ -20,7 +20,7 @@ import wengert
 from benchmarks.timing import agree, in_turns, table
 from wengert import Value
 
-__all__ = ["main"]
+__all__ = ["main", "row"]
 
 STEP = 1e-4
 START = (1.0, 1.0, 1.0, 10.0, 28.0, 8.0 / 3.0)  # x, y, z, sigma, rho, beta

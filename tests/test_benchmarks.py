@@ -20,6 +20,7 @@ from benchmarks import (
     growing,
     instructions,
     lines,
+    long_runs,
     plain,
     preparation,
     problems,
@@ -376,6 +377,14 @@ def test_the_tables_of_recurrences(capsys, monkeypatch):
     assert recurring.main(["--only", "euler", "--rounds", "1", "--no-xla"]) == 0
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| euler |")]
     assert len(rows) == len(recurring.HEADS)
+
+
+def test_a_row_of_long_runs(monkeypatch):
+    monkeypatch.setattr(timing, "SECONDS", 1e-4)
+    monkeypatch.setattr(long_runs, "WHOLE", 400)
+    steps, length, taken, ratio, memory = long_runs.row(800, 100, 1)
+    assert (steps, length, taken[-3:], memory[-3:]) == ("800", "100", " ms", " MB")
+    assert float(ratio) > 0.0
 
 
 def test_what_differs_is_not_timed():
