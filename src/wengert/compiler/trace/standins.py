@@ -49,6 +49,14 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
     """Return a function of `math` for traced numbers; the recording is not valid for numbers for which it raises."""
 
     def call(*xs: Any) -> Any:
+        handler = sys.getprofile()
+        sys.setprofile(None)  # all of it is known, and has a hundred events
+        try:
+            return recorded_call(xs)
+        finally:
+            sys.setprofile(handler)
+
+    def recorded_call(xs: Any) -> Any:
         if row == "atan2":  # a zero has a sign there, that of an integer none
             xs = tuple([0 if is_traced(x) and type(x.number) is int and not x else x for x in xs])
         if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
