@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import enum
 import threading
 from typing import Any
 
@@ -13,6 +14,24 @@ from tests.compiler.checks import CLOSE, Numbers, difference, gradients, lifted,
 from wengert import Value
 
 np = pytest.importorskip("numpy")
+
+
+class Part(enum.StrEnum):
+    REAL = "real"
+
+
+def test_a_name_may_be_of_a_subclass_of_str() -> None:
+    """Compiled tracers take what Python takes, so no branch on a TypeError is recorded."""
+
+    def f(x: Any) -> Any:
+        try:
+            return getattr(x, Part.REAL) * 2.0
+        except TypeError:
+            return x * 3.0
+
+    compiled = wengert.compile(f)
+    assert [compiled(x) for x in (1.5, 2.5, -1.0)] == [3.0, 5.0, -2.0]
+    lifted(compiled)
 
 
 def test_threads() -> None:

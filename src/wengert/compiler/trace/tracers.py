@@ -109,7 +109,7 @@ class Number:
     def __complex__(self) -> complex: return complex(self.concrete())
     def __str__(self) -> str: return str(self.concrete())
     def __repr__(self) -> str: return repr(self.concrete())
-    def __format__(self, spec: str) -> str: return format(self.concrete(), spec)
+    def __format__(self, spec: Any) -> str: return format(self.concrete(), spec)
     def __reduce_ex__(self, protocol: Any) -> Any: return self.concrete().__reduce_ex__(protocol)
     def __dir__(self) -> Any: return dir(self.number)
     def __floor__(self) -> Any: return _whole("floor", self)
@@ -135,7 +135,7 @@ class Number:
             return _whole("round", self)
         return round(self.concrete(), concrete(digits))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: Any) -> Any:  # Any: Cython would refuse a subclass of str
         if name.startswith("__array"):  # NumPy would convert it to a constant
             raise AttributeError(name)
         if name in UNTOUCHED or not hasattr(self.number, name):
@@ -146,7 +146,7 @@ class Number:
             return self.number.imag
         return functools.partial(self._method, name) if callable(getattr(self.number, name)) else self._method(name)
 
-    def _method(self, name: str, *args: Any, **named: Any) -> Any:
+    def _method(self, name: Any, *args: Any, **named: Any) -> Any:
         if name == "item":
             return converted(self, type(self.number.item()))
         if name == "conjugate":
@@ -252,11 +252,11 @@ class Bool(Number):
     def __rxor__(self, other: Any) -> Any: return _logic("xor", other, self)
     # fmt: on
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: Any) -> Any:
         is_int = type(self.number) is bool and name in ("real", "numerator")
         return +self if is_int else super().__getattr__(name)
 
-    def _method(self, name: str, *args: Any, **named: Any) -> Any:
+    def _method(self, name: Any, *args: Any, **named: Any) -> Any:
         is_int = type(self.number) is bool and name == "conjugate"
         return +self if is_int else super()._method(name, *args, **named)
 
