@@ -25,7 +25,10 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """What a Value-like class may call its parts; the first is what is expected."""
 
-ALSO = {"a ** 3": (0.0,), "a ** 2": (0.0,), "a.exp()": (0.0,), "a.tanh()": (0.0, 3.0), "a.sigmoid()": (0.0, 3.0)}
+ALSO: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(("a ** 3", "a ** 2", "a.exp()"), (0.0,)),
+    **dict.fromkeys(("a.tanh()", "a.sigmoid()"), (0.0, 3.0)),
+}
 POSITIVE = ("a ** 0.5", "a.log()", "a.sqrt()", "a ** b")
 """An operation -> where it is tried besides; and those whose left operand has to be above 0."""
 

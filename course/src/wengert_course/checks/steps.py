@@ -24,8 +24,8 @@ LAST = max(TITLES)
 ASKS: dict[str, list[str]] = {}
 """Row -> what it asks for, as its test says: its value; and, where there are two, its closure."""
 
-for (_row, *_), _asks in EVERY.values():
-    ASKS.setdefault(_row, [_asks])
+for _trial, _asks in EVERY.values():
+    ASKS.setdefault(_trial[0], [_asks])
 for _name, _asks in vars(MODULES[trials.ASKED[4]])["CLOSURES"].items():
     ASKS[_name].append(_asks)
 

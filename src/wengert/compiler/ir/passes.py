@@ -43,15 +43,17 @@ def fuse(program: Program) -> None:
 
 def _take_from_parts(program: Program) -> None:
     """Copy a few elements of an assembled array from its parts: the last states of a loop need no array of all."""
-    assembled: dict[int, Assemble] = {}
+    assembled: dict[int, tuple[Assemble, list[Any]]] = {}
     steps: list[Step] = []
     for step in program.steps:
         if isinstance(step, Assemble) and not step.out.batched and all(x.index is None for x, _ in step.parts):
-            assembled[id(step.out)] = step
+            places = [np.array(access.cells(part.shape), int) for access, part in step.parts]
+            if len(np.unique(np.concatenate(places))) == sum(map(len, places)):  # else later parts overwrite others
+                assembled[id(step.out)] = step, places
         taken: list[Step] = []
-        if isinstance(step, Compute) and _is_copy(step):
+        if isinstance(step, Compute) and _is_copy(step) and not step.out.batched:
             made = assembled.get(id(step.operands[0].array))
-            taken = [] if made is None else _taken(program, step, made)
+            taken = [] if made is None else _taken(program, step, *made)
         steps += taken or [step]
     program.steps = steps
 
@@ -60,17 +62,18 @@ def _is_copy(step: Compute) -> bool:
     return not step.reduce and step.expr == X and step.operands[0].index is None
 
 
-def _taken(program: Program, step: Compute, made: Assemble) -> list[Step]:
-    """Return the steps that copy elements from the parts; none if these overlap, or most are copied."""
+def _taken(program: Program, step: Compute, made: Assemble, places: list[Any]) -> list[Step]:
+    """Return the steps that copy elements from the parts; none if most are copied."""
     cells = np.array(step.operands[0].cells(step.axes), int)
-    places = [np.array(access.cells(part.shape), int) for access, part in made.parts]
-    count = sum(map(len, places))
-    if step.out.batched or 2 * len(cells) > count or len(np.unique(np.concatenate(places))) < count:
+    if 2 * len(cells) > sum(map(len, places)):
         return []
     steps: list[Step] = []
     parts = []
     for number, ((_, part), found) in enumerate(zip(made.parts, places, strict=True)):
-        here, there = np.nonzero(cells[:, None] == found)
+        order = np.argsort(found)
+        at = np.minimum(np.searchsorted(found, cells, sorter=order), len(found) - 1)
+        here = np.flatnonzero(found[order[at]] == cells)
+        there = order[at[here]]
         if len(here):
             taken = Array(f"{step.out.name}_{number}", (len(here),) if len(here) > 1 else (), "value")
             program.arrays.append(taken)
