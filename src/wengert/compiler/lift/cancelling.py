@@ -18,6 +18,7 @@ from wengert.ops import BY_NAME
 __all__ = ["IS_SUM", "Sums", "cancelling"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+BITS = PRIME.bit_length()
 LEAST = 3  # terms: two can be added in one order only
 SHORT = 8  # the most terms of an inner sum that are compared one by one with those of the outer sum
 MIX = np.int64(0x5851F42D4C957F2D)  # Knuth's MMIX generator: hashes a number and its sum
@@ -165,13 +166,13 @@ def _evaluate(codes: Ints, starts: Ints, operands: Ints, constants: Any, needed:
 def _of_float(x: Any) -> Ints:
     """Return finite floats in the field, where a product with a power of 2 moves the bits around."""
     fraction, exponent = np.frexp(np.abs(x))
-    whole, shift = (fraction * 2.0**53).astype(np.int64), (exponent - 53) % 61
-    high = whole >> (61 - shift)
-    return _signed(((whole - (high << (61 - shift))) << shift) + high, x < 0.0)
+    whole, shift = (fraction * 2.0**53).astype(np.int64), (exponent - 53) % BITS
+    high = whole >> (BITS - shift)
+    return _signed(((whole - (high << (BITS - shift))) << shift) + high, x < 0.0)
 
 
 def _is_in(values: Ints, those: Ints) -> Any:
-    """Return for each value whether it is one of those; NumPy's `isin` takes four times as long."""
+    """Return for each value whether it is one of those, at least one; NumPy's `isin` takes four times as long."""
     those = np.sort(those)
     return those[np.minimum(np.searchsorted(those, values), len(those) - 1)] == values
 

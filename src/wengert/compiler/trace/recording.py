@@ -575,7 +575,7 @@ class _Trace:
         is_leaf = np.frombuffer(graph.codes, np.uint16) == 0
         place = {id(graph.values[n]): n for n in np.flatnonzero(is_leaf).tolist()}
         for values in (*inputs.values(), *[values for values, _ in outputs.values()]):
-            place |= {id(x): _place_in(graph, x) for x in values if id(x) not in place}
+            place |= {id(x): bisect_left(graph.values, _age(x), key=_age) for x in values if id(x) not in place}
         source = np.where(is_leaf, CONST, VALUE)
         source[: bisect_left(graph.values, self.recorder.began, key=_age)] = PARAM  # older Values come first
         captured = self.proxies.values()
@@ -674,11 +674,6 @@ def _add_to_computed(graph: Graph, first: int, grads: Any) -> None:
     at = at[grads[users[at]] != 0.0]  # 0 times infinity would be nan
     with np.errstate(all="ignore"):
         np.add.at(grads, operands[at], np.array(graph.partials)[at] * grads[users[at]])
-
-
-def _place_in(graph: Graph, x: Value) -> int:
-    """Return the index of a Value of a graph."""
-    return bisect_left(graph.values, _age(x), key=_age)
 
 
 def _age(value: Any) -> int:

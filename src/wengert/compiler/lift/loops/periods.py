@@ -183,8 +183,8 @@ def _align(listing: Listing, period: int, first: int, last: int) -> Recurrence |
         latest = np.maximum(latest, np.where((before >= 0) & (here - before == shift), -1, here))
     late = np.flatnonzero(latest >= low)
     for edge, read in zip((late + edges.start).tolist(), latest[late].tolist(), strict=True):
-        low = listing.begin[first]
-        if read < low or edge < listing.start[low + shift]:
+        start = listing.begin[first]
+        if read < start or edge < listing.start[start + shift]:  # of a loop that has begun later by now
             continue
         reader = int(np.searchsorted(listing.start, edge, "right")) - 1
         end = int(np.searchsorted(listing.begin, reader, "right")) - 1
