@@ -28,7 +28,7 @@ PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
 MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fused", "compiler.call.captures",
            "compiler.call.executable", "compiler.call.argument_reader", "compiler.call.callpath",
-           "compiler.lift.in_order", "compiler.trace.tracers", "training.batches")
+           "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", "training.batches")
 
 DIRECTIVES = {
     "language_level": 3,

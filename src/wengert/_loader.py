@@ -46,6 +46,7 @@ COMPILED = (
     "compiler.call.argument_reader",
     "compiler.call.callpath",
     "compiler.lift.in_order",
+    "compiler.trace.call_trace",
     "compiler.trace.tracers",
     "training.batches",
 )

@@ -251,7 +251,16 @@ def of_its_type(x: Any) -> Any:
         return x[0] / (z - 1.0) * z
 
 
-@pytest.mark.parametrize("function", [parts, matrix, filtered, derived, through_a_view, of_its_type])
+def read_meanwhile(x: Any) -> Any:
+    z = np.zeros(4)
+    z[0], total = x[0], 0.0
+    for n, item in enumerate(z):
+        z[(n + 1) % 4] = item * x[1]
+        total += item
+    return total
+
+
+@pytest.mark.parametrize("function", [parts, matrix, filtered, derived, through_a_view, of_its_type, read_meanwhile])
 def test_arrays_are_filled_in_place(function: Any) -> None:
     points = DRAW.uniform(0.1, 1.0, size=(6, 2))
     compiled = wengert.compile(function)

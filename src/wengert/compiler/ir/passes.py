@@ -43,17 +43,16 @@ def fuse(program: Program) -> None:
 
 def _take_from_parts(program: Program) -> None:
     """Copy a few elements of an assembled array from its parts: the last states of a loop need no array of all."""
-    assembled: dict[int, tuple[Assemble, list[Any]]] = {}
+    assembled: dict[int, Assemble] = {}
+    places: dict[int, list[Any]] = {}  # of the elements of their parts, where they are asked for
     steps: list[Step] = []
     for step in program.steps:
         if isinstance(step, Assemble) and not step.out.batched and all(x.index is None for x, _ in step.parts):
-            places = [np.array(access.cells(part.shape), int) for access, part in step.parts]
-            if len(np.unique(np.concatenate(places))) == sum(map(len, places)):  # else later parts overwrite others
-                assembled[id(step.out)] = step, places
+            assembled[id(step.out)] = step
         taken: list[Step] = []
         if isinstance(step, Compute) and _is_copy(step) and not step.out.batched:
             made = assembled.get(id(step.operands[0].array))
-            taken = [] if made is None else _taken(program, step, *made)
+            taken = [] if made is None else _taken(program, step, made, places)
         steps += taken or [step]
     program.steps = steps
 
@@ -62,14 +61,19 @@ def _is_copy(step: Compute) -> bool:
     return not step.reduce and step.expr == X and step.operands[0].index is None
 
 
-def _taken(program: Program, step: Compute, made: Assemble, places: list[Any]) -> list[Step]:
-    """Return the steps that copy elements from the parts; none if most are copied."""
-    cells = np.array(step.operands[0].cells(step.axes), int)
-    if 2 * len(cells) > sum(map(len, places)):
+def _taken(program: Program, step: Compute, made: Assemble, places: dict[int, list[Any]]) -> list[Step]:
+    """Return the steps that copy elements from the parts; none if most are copied, or a part overwrites another."""
+    size = sum(prod(part.shape) for _, part in made.parts)
+    if 2 * prod(step.axes) > size:
         return []
+    if id(made) not in places:
+        places[id(made)] = [np.array(access.cells(part.shape), int) for access, part in made.parts]
+    if len(np.unique(np.concatenate(places[id(made)]))) < size:
+        return []
+    cells = np.array(step.operands[0].cells(step.axes), int)
     steps: list[Step] = []
     parts = []
-    for number, ((_, part), found) in enumerate(zip(made.parts, places, strict=True)):
+    for number, ((_, part), found) in enumerate(zip(made.parts, places[id(made)], strict=True)):
         order = np.argsort(found)
         at = np.minimum(np.searchsorted(found, cells, sorter=order), len(found) - 1)
         here = np.flatnonzero(found[order[at]] == cells)

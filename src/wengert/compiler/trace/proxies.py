@@ -391,10 +391,12 @@ class Proxies:
             if self.note(NAME, names, key, f"{name}.{key}") is MISSING and not hasattr(ModuleType, key):
                 raise AttributeError(f"module {x.__name__!r} has no attribute {key!r}", name=key, obj=x)
             if fixed:  # math.pi stays a constant
-                return self.proxy(self.note(NAME, names, key, f"{name}.{key}"), f"{name}.{key}")
+                vars(view)[key] = found = self.proxy(names.get(key, MISSING), f"{name}.{key}")  # and is found at once
+                return found
             return self.read(NAME, names, key, f"{name}.{key}")
 
-        return self._keep(x, ModuleView(x, find))
+        view = ModuleView(x, find)
+        return self._keep(x, view)
 
     # -- containers ---------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
-import gc
 import importlib
 import random
 import sys
-import threading
 import zlib
 from array import array
 from collections import deque
@@ -28,14 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._forks import Lock, in_child
 from wengert.compiler.call import MISSING, CallPath, look
-from wengert.compiler.trace import comparisons, proxies, standins, traced_arrays, tracers
+from wengert.compiler.trace.call_trace import CallTrace, is_aside
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
 from wengert.compiler.trace.proxies import (
     CELL,
     READS_ALL,
-    View,
     attributes_of,
     closes_over,
     names_of,
@@ -45,11 +41,10 @@ from wengert.compiler.trace.proxies import (
 )
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.recorder import watching
-from wengert.derivatives import AGAIN
-from wengert.engine import Many, Value
-from wengert.ops import TABLE, coerce
+from wengert.engine import Value
+from wengert.ops import TABLE
 
-__all__ = ["DRAWS", "CallTrace", "PurityCheck"]
+__all__ = ["DRAWS", "PurityCheck"]
 
 DRAWS = "it draws random numbers"
 
@@ -66,10 +61,6 @@ CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), 
                             (x for x in _NOTHING)]))  # fmt: skip
 TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # before an `is`
 COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
-OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
-OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
-TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, traced_arrays, tracers)}  # for tracers
-PLAIN_RESULTS = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # nothing that has items
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # the code that imports a module for the first time
 
 
@@ -252,130 +243,45 @@ class PurityCheck:
         """Make the call and return its result; afterwards `effect` and `change` say what it did."""
         before = random_state()
         with watching():
-            result = _profiled(call, self._event)
+            result = self.path.follow(call, self)
         if random_state() != before:
             self.effect = self.effect or DRAWS
         self.compare()
         return result
 
-    def _event(self, frame: Any, event: str, arg: Any) -> None:
+    def is_over(self) -> bool:
+        """Return True if it has an effect, so that this run will not be recorded."""
+        return bool(self.effect or self.change)
+
+    def enters(self, frame: Any) -> bool:
+        """Take note of a call. Return True for code whose later calls tell nothing new."""
         code = frame.f_code
-        if self.effect or self.change:  # this run will not be recorded
-            return
-        if event == "call" and is_known(code, frame.f_globals):
-            self.reads_all |= frame.f_globals.get("__name__") == "copy"
-            if code is importlib.import_module.__code__:
-                self._enter([(sys.modules.get(frame.f_locals["name"], MISSING), "a module")])
-        elif event == "call" and (id(code), id(frame.f_globals)) not in self._entered_code and not is_aside(frame):
-            self._code_runs(frame)
-        if event == "call" and (code.co_name, frame.f_globals.get("__name__")) == IMPORTS:
+        if not is_known(code, frame.f_globals):
+            if is_aside(frame):
+                return False
+            if (id(code), id(frame.f_globals)) not in self._entered_code:
+                self._code_runs(frame)
+            return True
+        self.reads_all |= frame.f_globals.get("__name__") == "copy"
+        imports = (code.co_name, frame.f_globals.get("__name__")) == IMPORTS
+        if imports:
             self.change = f"it imports {frame.f_locals.get('name')}"
-        self.path.note(frame, event, arg)
-        if event != "c_call" or is_known(code, frame.f_globals) or _is_pure(arg, not is_standard(code)):
-            return
-        of = getattr(arg, "__self__", None)
+        elif code is importlib.import_module.__code__:
+            self._enter([(sys.modules.get(frame.f_locals["name"], MISSING), "a module")])
+            return False
+        return not imports
+
+    def calls(self, frame: Any, function: Any) -> bool:
+        """Take note of a call of a C function by code that is followed. Return True if its later calls tell nothing
+        new.
+        """
+        by_user = not is_standard(frame.f_code)
+        of = getattr(function, "__self__", None)
+        if _is_pure(function, by_user):
+            return by_user and isinstance(of, ModuleType)
         owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
-        self.effect = f"it calls {owner}{arg.__name__}, which has side effects or returns another result each time"
-
-
-class CallTrace:
-    """The functions that were called, in order, as far as they are followed, and the errors that C functions raised.
-
-    Args:
-        cached: the code of cached functions and of operations' rules. Calls in them do not count, as they happen once,
-            or only for Values.
-        proxies: those of the recorded run, which freeze code that runs itself instead of a clone; None in the watched
-            run.
-
-    Attributes:
-        returned: the last return: the frame returned to, the code that returned, and the value.
-    """
-
-    def __init__(self, cached: set[Any], proxies: Any = None) -> None:
-        self.steps: list[Any] = []
-        self.returned: tuple[Any, Any, Any] = None, None, None
-        self.cached: set[Any] = cached
-        self.proxies: Any = proxies
-        self._inside: Any = None  # the frame of a function in `cached`
-
-    def note(self, frame: Any, event: str, arg: Any) -> None:
-        """Handle an event of Python's profiler."""
-        if event == "c_call" or event == "c_return" or (type(arg) in PLAIN_RESULTS and id(frame.f_globals) in TRACING):
-            return  # first, since there are many; no list is read again from such a return
-        if self.proxies is not None and self.proxies.recorder.evaluating:
-            return
-        if event == "return":
-            self.returned = frame.f_back, frame.f_code, arg
-            if frame is self._inside:
-                self._inside = None
-        elif event == "call":
-            if self._inside is None and frame.f_code is AGAIN:
-                self._inside = frame
-            elif self._inside is None and is_step(frame):
-                if frame.f_code in self.cached:
-                    self._inside = frame
-                    return
-                self.steps.append(frame.f_code)
-                if self.proxies is not None and type(frame.f_globals) is not View:
-                    self.proxies.uncloned(frame)
-        elif event == "c_exception" and self._inside is None and id(arg) not in standins.STANDINS and is_step(frame):
-            self.steps.append(arg.__name__)
-
-    def follow(self, call: Callable[[], Any]) -> Any:
-        try:
-            return _profiled(call, self.note)
-        finally:
-            self.returned = None, None, None
-
-
-def _profiled(call: Callable[[], Any], handler: Callable[[Any, str, Any], None]) -> Any:
-    """Make a call with a profiler's handler, and without collections of garbage, which would run finalizers of other
-    code within it.
-    """
-    try:
-        _rest()
-        try:
-            sys.setprofile(handler)
-            return call()
-        finally:
-            sys.setprofile(None)
-    finally:
-        _go_on()
-
-
-# The collector serves all threads: it rests while any of them makes such a call. `gc.disable()` stays the user's.
-_resting: list[int] = []  # the threads for which it rests
-_threshold = 0  # what it was before
-_lock = Lock()
-
-
-def _rest() -> None:
-    global _threshold
-    with _lock:
-        if not _resting:
-            _threshold = gc.get_threshold()[0]
-        _resting.append(threading.get_ident())
-        gc.set_threshold(0)
-
-
-def _go_on() -> None:
-    with _lock:
-        if threading.get_ident() in _resting:
-            _resting.remove(threading.get_ident())
-        if not _resting and not gc.get_threshold()[0]:  # else the function has set another one
-            gc.set_threshold(_threshold)
-
-
-def _in_child() -> None:
-    """Forget the threads that a forked child does not have."""
-    others = [each for each in _resting if each != threading.get_ident()]
-    for each in others:
-        _resting.remove(each)
-    if others and not _resting:
-        gc.set_threshold(_threshold)
-
-
-in_child(_in_child)
+        self.effect = f"it calls {owner}{function.__name__}, which has side effects or returns another result each time"
+        return False
 
 
 @functools.lru_cache(4096)
@@ -389,34 +295,6 @@ def tells_bools(code: CodeType) -> bool:
     pairs = pairwise(dis.get_instructions(code))
     asked = [a for a, b in pairs if b.opname == "IS_OP"]
     return any(a.opname in TELLING or a.argval in (True, False, "True_", "False_") for a in asked)
-
-
-def is_step(frame: Any) -> bool:
-    """Return True for a frame of code that is followed, and was called by such code."""
-    return not is_known(frame.f_code, frame.f_globals) and not is_aside(frame)
-
-
-def is_aside(frame: Any) -> bool:
-    """Return True for a frame that is not the function's doing: code of the standard library, or a generated method,
-    that is called by code which is not followed.
-    """
-    if frame.f_code.co_name == "__init_subclass__" and frame.f_back and frame.f_back.f_globals is OF_PROXIES:
-        return True
-    while frame is not None and (is_standard(frame.f_code) or _is_written(frame)):
-        frame = frame.f_back
-        while frame is not None and frame.f_globals is OF_STANDINS:
-            frame = frame.f_back
-        if frame is None or is_known(frame.f_code, frame.f_globals):
-            return True
-    return False
-
-
-def _is_written(frame: Any) -> bool:
-    """Return True for a generated method of a named tuple or a dataclass."""
-    if frame.f_code.co_filename != "<string>":
-        return False
-    module = str(frame.f_globals.get("__name__"))
-    return module.startswith("namedtuple_") or frame.f_code.co_qualname.startswith("__create_fn__.")
 
 
 def _same(now: Any, then: Any) -> bool:

@@ -194,12 +194,13 @@ class Recorder:
         """Return the list in ``rows[index]``, if the frame evaluates that."""
         if self.evaluating:  # evaluating the expression of another index
             return [None] * (number + 1)
-        self.evaluating, count, returned = True, len(self.picked), self.path.returned
+        self.evaluating = self.path.rests = True
+        count, returned = len(self.picked), self.path.returned()
         try:
             with _hook.recording_with(None):
                 items = _subscripted(frame, *returned)
         finally:
-            self.evaluating = False
+            self.evaluating = self.path.rests = False
             del self.picked[count:]
         known = isinstance(items, (list, tuple)) or type(items).__name__ in ("ndarray", "TracedArray")
         return list(items) if known and -len(items) <= number < len(items) else None

@@ -20,12 +20,13 @@ from wengert.compiler.derive import reverse
 from wengert.compiler.ir import Program, verify
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.trace.arguments import Arguments, ArraySpec
+from wengert.compiler.trace.call_trace import CallTrace
 from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.differentiate import operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
 from wengert.compiler.trace.proxies import Proxies
-from wengert.compiler.trace.purity import CallTrace, PurityCheck
+from wengert.compiler.trace.purity import PurityCheck
 from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.trace.rules import follow_rules, record_rules
 from wengert.compiler.trace.specialization import Guards, Specialization, in_words
@@ -44,7 +45,7 @@ from wengert.compiler.trace.tracers import (
     values_in,
 )
 from wengert.engine import Value
-from wengert.errors import HERE, Line
+from wengert.errors import Line
 from wengert.graph import Graph
 
 __all__ = ["Candidate", "grads_of", "numbers_in", "primal_of", "pulled_back", "record"]
@@ -252,8 +253,9 @@ def _nested(trace: Callable[..., _Trace]) -> _Trace | None:
 
 def _stopped(problem: Exception) -> str:
     """Say where and why tracing stopped with an error that the function itself does not raise."""
-    lines = [Line(at.filename, at.lineno or 0) for at in traceback.extract_tb(problem.__traceback__)]
-    lines = [line for line in lines if not line.file.startswith(HERE)]
+    frames = traceback.walk_tb(problem.__traceback__)  # of compiled modules too, whose files are named otherwise
+    found = [(frame, n) for frame, n in frames if str(frame.f_globals.get("__name__")).partition(".")[0] != "wengert"]
+    lines = [Line(frame.f_code.co_filename, n) for frame, n in found]
     at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # not in a library
     why = ", which takes plain numbers only" if at and isinstance(problem, TypeError) else ""
     return f"tracing stopped{at}{why} ({type(problem).__name__}: {problem})"

@@ -49,12 +49,14 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
     """Return a function of `math` for traced numbers; the recording is not valid for numbers for which it raises."""
 
     def call(*xs: Any) -> Any:
-        handler = sys.getprofile()
+        follow_again = getattr(sys.getprofile(), "start", None)
+        if follow_again is None:
+            return recorded_call(xs)
         sys.setprofile(None)  # all of it is known, and has a hundred events
         try:
             return recorded_call(xs)
         finally:
-            sys.setprofile(handler)
+            follow_again()
 
     def recorded_call(xs: Any) -> Any:
         if row == "atan2":  # a zero has a sign there, that of an integer none

@@ -84,6 +84,12 @@ class TracedArray(np.ndarray):
         except TypeError:
             return function(*map(_as_numbers, args), **{name: _as_numbers(x) for name, x in named.items()})
 
+    def __iter__(self) -> Any:
+        """Read items one by one, as they are then."""
+        if self.ndim != 1:
+            return super().__iter__()
+        return map(self.view(np.ndarray).item, range(len(self)))
+
     def __getitem__(self, key: Any) -> Any:
         """Return an item or a part; traced integers choose at run time."""
         parts = key if isinstance(key, tuple) else (key,)

@@ -318,7 +318,7 @@ class LLVM(BitEmitter):
         key = kind.encode() + data
         if key not in self.globals:
             name = f"@c{len(self.globals)}"
-            text = "".join([f"\\{byte:02X}" for byte in data])
+            text = "\\" + data.hex("\\") if data else ""
             self.globals[key] = name, f'{name} = internal constant [{len(data)} x i8] c"{text}", align 64'
         return Memory(self.globals[key][0], kind, array.size)
 

@@ -1,0 +1,23 @@
+cimport cython
+from wengert.compiler.trace cimport profiler
+
+cdef int CALL, RETURN, C_CALL, C_EXCEPTION
+cdef dict OF_STANDINS, OF_PROXIES
+cdef set TRACING
+cdef frozenset PLAIN
+
+cdef class Code:
+    cdef public object code, names
+    cdef public bint is_known, is_followed, is_tracing, is_told
+
+cdef class CallTrace:
+    cdef public list steps
+    cdef public bint rests
+    cdef public set cached
+    cdef public object proxies, watcher
+    cdef dict _codes
+    cdef set _pure
+    cdef object _inside, _caller, _called, _value
+
+@cython.locals(self=CallTrace, at=Code)
+cdef int handle(object trace, object frame, int what, object arg) except -1

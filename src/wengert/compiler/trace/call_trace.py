@@ -1,0 +1,203 @@
+"""Follows a call by the events of Python's profiler: which functions it calls, in order, and what C functions raise.
+
+Like the engine, this file runs as plain Python or compiled by Cython, with `call_trace.pxd`: there are several events
+for each operation of the function.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from wengert._forks import Lock, in_child
+from wengert.compiler.trace import comparisons, profiler, proxies, standins, traced_arrays, tracers
+from wengert.compiler.trace.known import is_known, is_standard
+from wengert.compiler.trace.proxies import View
+from wengert.derivatives import AGAIN
+from wengert.engine import Many, Value
+from wengert.ops import coerce
+
+__all__ = ["CallTrace", "is_aside"]
+
+CALL, RETURN, C_CALL, C_EXCEPTION = 0, 3, 4, 5  # as Python's C interface numbers them
+EVENTS = {"call": CALL, "return": RETURN, "c_call": C_CALL, "c_exception": C_EXCEPTION}
+OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
+OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
+TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, traced_arrays, tracers)}  # for tracers
+PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # results that have no items
+
+
+# fmt: off
+class Code:
+    """What is known of some code, run with some globals."""
+
+    def __init__(self, frame: Any) -> None:
+        self.code: Any = frame.f_code
+        self.names: Any = frame.f_globals
+        self.is_known: bool = is_known(self.code, self.names)  # it is not followed
+        odd = self.code.co_name == "__init_subclass__" or is_standard(self.code) or _is_written(frame)
+        self.is_followed: bool = not self.is_known and not odd  # else it depends on what calls it
+        self.is_tracing: bool = id(self.names) in TRACING
+        self.is_told: bool = False  # the watcher need not be told of it again
+
+
+class CallTrace:
+    """The functions that were called, in order, as far as they are followed, and the errors that C functions raised.
+
+    Args:
+        cached: the code of cached functions and of operations' rules. Calls in them do not count, as they happen once,
+            or only for Values.
+        proxies: those of the recorded run, which freeze code that runs itself instead of a clone; None in the watched
+            run.
+
+    Attributes:
+        steps: the code that was called, and the names of C functions that raised an error.
+        rests: True while the events do not count.
+    """
+
+    def __init__(self, cached: set[Any], proxies: Any = None) -> None:
+        self.steps: list[Any] = []
+        self.rests: bool = False
+        self.cached: set[Any] = cached
+        self.proxies: Any = proxies
+        self.watcher: Any = None
+        self._codes: dict[int, Code] = {}
+        self._pure: set[Any] = set()  # functions of modules in C
+        self._inside: Any = None  # the frame of a function in `cached`
+        self._caller: Any = None
+        self._called: Any = None
+        self._value: Any = None
+
+    def __call__(self, frame: Any, event: str, arg: Any) -> None:
+        if event in EVENTS:
+            handle(self, frame, EVENTS[event], arg)
+
+    def returned(self) -> tuple[Any, Any, Any]:
+        """Return the last return: the frame returned to, the code that returned, and the value."""
+        return self._caller, self._called, self._value
+
+    def start(self) -> None:
+        """Go on, after the profiler was switched off."""
+        profiler.start(self, handle)
+
+    def follow(self, call: Callable[[], Any], watcher: Any = None) -> Any:
+        """Make a call, without collections of garbage, which would run finalizers of other code within it.
+
+        Args:
+            call: it takes nothing.
+            watcher: a PurityCheck, which is told of code that runs for the first time, and of C functions.
+        """
+        self.watcher = watcher
+        try:
+            _rest()
+            try:
+                self.start()
+                return call()
+            finally:
+                sys.setprofile(None)
+        finally:
+            _go_on()
+            self.watcher = self._caller = self._called = self._value = self._inside = None
+            self._codes.clear()
+
+
+def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
+    """Handle an event of Python's profiler."""
+    self = trace
+    if self.rests:
+        return 0
+    code = frame.f_code
+    at = self._codes.get(id(code))
+    if at is None or at.names is not frame.f_globals:
+        at = self._codes[id(code)] = Code(frame)
+    if what == RETURN:
+        if frame is self._inside:
+            self._inside = None
+        if self.watcher is None and not (at.is_tracing and type(arg) in PLAIN):
+            self._caller, self._called, self._value = frame.f_back, code, arg
+        return 0
+    if self.watcher is not None:
+        if what == CALL and not at.is_told:
+            at.is_told = self.watcher.enters(frame)
+            self.rests = self.watcher.is_over()
+        elif what == C_CALL and not at.is_known and arg not in self._pure:
+            if self.watcher.calls(frame, arg):
+                self._pure.add(arg)
+            self.rests = self.watcher.is_over()
+    if what == C_CALL or self.rests or self._inside is not None:
+        return 0
+    if what == CALL and code is AGAIN:
+        self._inside = frame
+    elif at.is_followed or not (at.is_known or is_aside(frame)):
+        if what == C_EXCEPTION:
+            if id(arg) not in standins.STANDINS:
+                self.steps.append(arg.__name__)
+        elif code in self.cached:
+            self._inside = frame
+        else:
+            self.steps.append(code)
+            if self.proxies is not None and type(at.names) is not View:
+                self.proxies.uncloned(frame)
+    return 0
+# fmt: on
+
+
+def is_aside(frame: Any) -> bool:
+    """Return True for a frame that is not the function's doing: code of the standard library, or a generated method,
+    that is called by code which is not followed.
+    """
+    if frame.f_code.co_name == "__init_subclass__" and frame.f_back and frame.f_back.f_globals is OF_PROXIES:
+        return True
+    while frame is not None and (is_standard(frame.f_code) or _is_written(frame)):
+        frame = frame.f_back
+        while frame is not None and frame.f_globals is OF_STANDINS:
+            frame = frame.f_back
+        if frame is None or is_known(frame.f_code, frame.f_globals):
+            return True
+    return False
+
+
+def _is_written(frame: Any) -> bool:
+    """Return True for a generated method of a named tuple or a dataclass."""
+    if frame.f_code.co_filename != "<string>":
+        return False
+    module = str(frame.f_globals.get("__name__"))
+    return module.startswith("namedtuple_") or frame.f_code.co_qualname.startswith("__create_fn__.")
+
+
+# The collector serves all threads: it rests while any of them makes such a call. `gc.disable()` stays the user's.
+_resting: list[int] = []  # the threads for which it rests
+_threshold = 0  # what it was before
+_lock = Lock()
+
+
+def _rest() -> None:
+    global _threshold
+    with _lock:
+        if not _resting:
+            _threshold = gc.get_threshold()[0]
+        _resting.append(threading.get_ident())
+        gc.set_threshold(0)
+
+
+def _go_on() -> None:
+    with _lock:
+        if threading.get_ident() in _resting:
+            _resting.remove(threading.get_ident())
+        if not _resting and not gc.get_threshold()[0]:  # else the function has set another one
+            gc.set_threshold(_threshold)
+
+
+def _in_child() -> None:
+    """Forget the threads that a forked child does not have."""
+    others = [each for each in _resting if each != threading.get_ident()]
+    for each in others:
+        _resting.remove(each)
+    if others and not _resting:
+        gc.set_threshold(_threshold)
+
+
+in_child(_in_child)
