@@ -135,10 +135,13 @@ def test_a_name_that_is_nearly_one_is_answered_by_that() -> None:
         ("data.make_moons()", "data.moons(100)"),
         ("model.forward([1.0, 2.0])", "model([1.0, 2.0])"),
         ("model.predict([[1.0, 2.0]])", "wengert.training.predict(model, [[1.0, 2.0]])"),
+        ("model.save('x')", "wengert.checkpoint.save(model, tmp_path / 'x')"),
         ("model.backward()", "losses.mse(model([1.0, 2.0]), 1.0).backward()"),
     ],
 )
-def test_what_other_libraries_have_is_answered_by_what_is_written_here(written: str, answer: str) -> None:
+def test_what_other_libraries_have_is_answered_by_what_is_written_here(
+    written: str, answer: str, tmp_path: Path
+) -> None:
     model, x = nn.MLP(2, [1]), wengert.Value(2.0)
     known = {
         "wengert": wengert,
@@ -149,6 +152,7 @@ def test_what_other_libraries_have_is_answered_by_what_is_written_here(written: 
         "optimizer": optim.SGD(model, 0.1),
         "random": random,
         "model": model,
+        "tmp_path": tmp_path,
         "x": x,
         "f": lambda x: x * x,
     }

@@ -187,6 +187,7 @@ refer(
         "predict": "write model(x), or wengert.training.predict(model, X)",
         "summary": "print(model) shows its layers and counts its parameters",
         "compile": "write wengert.compile(model)",
+        **{how: f'write wengert.checkpoint.{how}(model, "model.safetensors")' for how in ("save", "load")},
         **dict.fromkeys(("train", "eval"), "a model computes the same in training and after it; leave this out"),
         **dict.fromkeys(
             ("cpu", "cuda", "to"), "a model is on no device; wengert.fit(..., backend='xla') trains on one"
