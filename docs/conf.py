@@ -170,7 +170,7 @@ nitpick_ignore_regex = [
 
 
 def plain_text(app, what, name, obj, options, lines):
-    """Docstrings are written to be read in the source: only backquotes mean something, and a table is as typed."""
+    """Docstrings are written to be read in the source: only backquotes and tables mean something."""
     mark = re.compile(r"`[^`]*`|([*|])")
     table = listed = False
     for i, line in enumerate(lines):
@@ -180,7 +180,9 @@ def plain_text(app, what, name, obj, options, lines):
         if line.startswith("Create new instance of "):  # which Python says of every NamedTuple
             lines[i] = ""
         elif line.startswith("|"):
-            lines[i] = ("" if table else "::\n\n") + "    " + line
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            row = "    * - " + "\n      - ".join(cells)
+            lines[i] = "" if cells[0].startswith("--") else row if table else f".. list-table::\n    :header-rows: 1\n\n{row}"
         elif not line.startswith("    ") and not line.lstrip().startswith((">>>", "...")):
             lines[i] = ("\n" if table else "") + mark.sub(lambda m: "\\" + m[1] if m[1] else m[0], line)
         table = line.startswith("|")

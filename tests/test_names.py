@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import wengert
-from wengert import losses, nn
+from wengert import data, losses, nn, optim
 
 pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
 
@@ -103,6 +103,9 @@ def test_a_name_that_is_nearly_one_is_answered_by_that() -> None:
         wengert.sotfmax  # noqa: B018
     with pytest.raises(ImportError, match="did you mean check_gradients"):
         exec("from wengert import check_gradient")
+    for module, name, meant in ((losses, "MSE", "mse"), (optim, "sgd", "SGD"), (nn, "Nueron", "Neuron")):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'; did you mean {meant}"):
+            getattr(module, name)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,10 @@ def test_a_name_that_is_nearly_one_is_answered_by_that() -> None:
         ("x.sum()", "sum([x, x])"),
         ("x.numpy()", "x.data"),
         ("x.add_(1.0)", "x.data -= 0.1 * x.grad"),
+        ("x.T", "list(zip(*[[x], [x]]))"),
+        ("x.size", "len([x, x])"),
+        ("x.max()", "wengert.max([x, x])"),
+        ("x.norm()", "wengert.dot([x], [x]).sqrt()"),
         ("x.requires_grad", "wengert.no_grad()"),
         ("wengert.tensor(2.0)", "wengert.Value(2.0)"),
         ("wengert.jit(f)", "wengert.compile(f)"),
@@ -120,25 +127,38 @@ def test_a_name_that_is_nearly_one_is_answered_by_that() -> None:
         ("nn.Linear(3, 4)", 'nn.Layer(3, 4, "linear")'),
         ("nn.ReLU()", 'nn.MLP(3, [4, 4], activation="relu")'),
         ("nn.CrossEntropyLoss()", "losses.cross_entropy([x, x], 0)"),
+        ("losses.MSELoss()", "losses.mse(x, 1.0)"),
+        ("losses.nll_loss", "losses.cross_entropy([x, x], 0)"),
+        ("optimizer.param_groups", "optimizer.lr"),
+        ("optimizer.minimize()", "optimizer.step()"),
+        ("optim.lr_scheduler", "optim.SGD(model, lambda k: 0.99**k)"),
+        ("data.make_moons()", "data.moons(100)"),
         ("model.forward([1.0, 2.0])", "model([1.0, 2.0])"),
         ("model.predict([[1.0, 2.0]])", "wengert.training.predict(model, [[1.0, 2.0]])"),
+        ("model.save('x')", "wengert.checkpoint.save(model, tmp_path / 'x')"),
         ("model.backward()", "losses.mse(model([1.0, 2.0]), 1.0).backward()"),
     ],
 )
-def test_what_other_libraries_have_is_answered_by_what_is_written_here(written: str, answer: str) -> None:
+def test_what_other_libraries_have_is_answered_by_what_is_written_here(
+    written: str, answer: str, tmp_path: Path
+) -> None:
     model, x = nn.MLP(2, [1]), wengert.Value(2.0)
     known = {
         "wengert": wengert,
         "nn": nn,
         "losses": losses,
+        "data": data,
+        "optim": optim,
+        "optimizer": optim.SGD(model, 0.1),
         "random": random,
         "model": model,
+        "tmp_path": tmp_path,
         "x": x,
         "f": lambda x: x * x,
     }
     with pytest.raises(AttributeError) as caught:
         exec(written, known)
-    words = re.escape(re.sub(r"[\[(].*", "", answer).removeprefix("nn."))
+    words = re.escape(re.sub(r"[\[(].*", "", answer).removeprefix("nn.").removeprefix("optim.").removeprefix("data."))
     assert re.search(rf"has no attribute '\w+': .*{words}", str(caught.value))
     exec(answer, known)  # as it says
 

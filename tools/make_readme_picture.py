@@ -26,7 +26,7 @@ from wengert.optim import Adam
 from wengert.training import fit, predict
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
-ROWS, ACROSS = 4, 20  # of digits
+ROWS, ACROSS = 3, 14  # of digits
 THEMES = ("light", "dark")
 
 # -- what was learnt --------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def learnt() -> None:
     _, X, _, Y = data.train_test_split(*data.digits(), test=demo.SETTINGS["digits"].held_out, seed=0)
     shown = ROWS * ACROSS
     read = classes(model, X)
-    plots.plot_digits(X[:shown], Y[:shown], read[:shown], left)
+    plots.plot_digits(X[:shown], Y[:shown], read[:shown], left, across=ACROSS)
     mistakes = sum(y != r for y, r in zip(Y, read, strict=True))
     left.set_title(f"{shown} of {len(Y)} test digits; {mistakes} of all are read wrongly", loc="left", fontsize=13)
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from wengert.errors import ArgumentError, DataError, LengthError
+from wengert.errors import ArgumentError, DataError, LengthError, answer
 
 __all__ = ["circles", "digits", "moons", "spiral", "train_test_split", "xor"]
 
@@ -198,3 +198,7 @@ def _noisy(points: Rows, noise: float, seed: int | None) -> Rows:
     _check_noise(noise)
     draw = random.Random(seed)
     return [[x + noise * draw.gauss(0.0, 1.0) for x in point] for point in points]
+
+
+if not TYPE_CHECKING:  # a type checker would take any name
+    __getattr__ = answer(__name__, {"makemoons": "moons(100)", "makecircles": "circles(100)", "loaddigits": "digits()"})

@@ -26,7 +26,7 @@ import linecache
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from math import nan
 from types import ModuleType
@@ -164,12 +164,14 @@ def counted(count: int, noun: str) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Write the end of a message about an unknown name, with the closest of the known ones; '' if none is close.
 
-    >>> did_you_mean("sotfmax", ["softmax", "softplus"]), did_you_mean("x", ["softmax"])
-    ('; did you mean softmax?', '')
+    >>> did_you_mean("sotfmax", ["softmax", "SGD"]), did_you_mean("sgd", ["softmax", "SGD"]), did_you_mean("x", ["SGD"])
+    ('; did you mean softmax?', '; did you mean SGD?', '')
     """
     from difflib import get_close_matches  # rarely needed
 
-    return "".join([f"; did you mean {close}?" for close in get_close_matches(name, known, n=1, cutoff=0.7)])
+    known = list(known)
+    close = [other for other in known if other.lower() == name.lower()] or get_close_matches(name, known, 1, 0.7)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 class Elsewhere:
@@ -192,6 +194,23 @@ def refer(owner: type, hints: dict[str, str]) -> None:
     for name, hint in hints.items():
         setattr(owner, name, Elsewhere(name, hint))
     owner.__dir__ = _listed  # type: ignore[assignment,method-assign]
+
+
+def answer(module: str, hints: dict[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module, which says what to write for a name that it lacks.
+
+    Args:
+        module: the module's name.
+        hints: what to write for names of other libraries, which stand here in lower case and without underscores.
+    """
+
+    def answered(name: str) -> Any:
+        home = sys.modules[module]
+        hint = hints.get(name.replace("_", "").lower())
+        hint = f": write {hint}" if hint else did_you_mean(name, home.__all__)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name, obj=home)
+
+    return answered
 
 
 def _listed(self: object) -> list[str]:

@@ -55,9 +55,17 @@ refer(
         "mean": f"{_ONE}; for a list, write wengert.mean(values)",
         "matmul": f"{_ONE}; for lists, write wengert.matmul(a, b)",
         "dot": f"{_ONE}; for lists, write wengert.dot(ws, xs)",
-        "shape": f"{_ONE}; arrays are lists of Values",
-        "numpy": "its number is x.data",
-        "value": "its number is x.data",
+        **{name: f"{_ONE}; for a list, write wengert.{name}(values)" for name in ("max", "min")},
+        "argmax": f"{_ONE}; for a list, write values.index(max(values))",
+        "norm": f"{_ONE}; for a list, write wengert.dot(values, values).sqrt()",
+        **dict.fromkeys(("shape", "size"), f"{_ONE}; arrays are lists of Values, with len(values)"),
+        **dict.fromkeys(("ndim", "dtype"), f"{_ONE}, a float; arrays are lists of Values"),
+        **dict.fromkeys(("T", "transpose", "mT"), f"{_ONE}; for a list of rows, write list(zip(*rows))"),
+        **dict.fromkeys(
+            ("reshape", "view", "flatten", "squeeze", "unsqueeze", "permute"),
+            f"{_ONE}; arrays are lists of Values, which need no shape",
+        ),
+        **dict.fromkeys(("numpy", "value", "tolist", "float"), "its number is x.data"),
         "clone": "write x * 1.0 for a node of its own, or Value(x.data) for a leaf",
         "zero_grad": "write x.grad = 0.0; models and optimizers have a zero_grad()",
         "retain_grad": "every Value keeps its gradient",
@@ -66,7 +74,7 @@ refer(
             ("requires_grad", "requires_grad_"), "every Value has a gradient, but those made in wengert.no_grad()"
         ),
         **dict.fromkeys(
-            ("cpu", "cuda", "to"), "a Value is on no device; wengert.compile(f, backend='xla') runs f on one"
+            ("cpu", "cuda", "to", "device"), "a Value is on no device; wengert.compile(f, backend='xla') runs f on one"
         ),
         **dict.fromkeys(("add_", "copy_", "mul_", "sub_", "zero_"), "set its number, as in x.data -= 0.1 * x.grad"),
     },

@@ -11,14 +11,14 @@ The conventions are PyTorch's. All formulas are numerically stable: large scores
 | binary_cross_entropy_with_logits | a logit, or a list of them | a number from 0 to 1, or a list of as many |
 | cross_entropy | a list of logits, one per class | the class, an int >= 0 |
 
-    >>> from wengert.engine import Value
-    >>> logits = [Value(1.0), Value(3.0), Value(0.5)]
-    >>> loss = cross_entropy(logits, 1)
-    >>> print(f"{loss:.6f}")
-    0.196734
-    >>> loss.backward()
-    >>> print([f"{z.grad:.4f}" for z in logits])          # softmax(logits) minus 1 at the class
-    ['0.1112', '-0.1786', '0.0674']
+>>> from wengert.engine import Value
+>>> logits = [Value(1.0), Value(3.0), Value(0.5)]
+>>> loss = cross_entropy(logits, 1)
+>>> print(f"{loss:.6f}")
+0.196734
+>>> loss.backward()
+>>> print([f"{z.grad:.4f}" for z in logits])          # softmax(logits) minus 1 at the class
+['0.1112', '-0.1786', '0.0674']
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import exp, inf
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert.engine import Value, dot
-from wengert.errors import ArgumentError, DataError, LengthError
+from wengert.errors import ArgumentError, DataError, LengthError, answer
 from wengert.functions import logsumexp, maximum, mean, minimum, pick
 
 __all__ = [
@@ -237,3 +237,18 @@ def _mean(loss: Callable[[Value, float], Value], prediction: Any, target: Any) -
 
 def _counted(x: Any) -> str:
     return f"a list of {len(x)}" if _is_list(x) else "one number"
+
+
+if not TYPE_CHECKING:  # a type checker would take any name
+    __getattr__ = answer(
+        __name__,
+        {
+            **dict.fromkeys(("mseloss", "meansquarederror", "squarederror"), "losses.mse"),
+            **dict.fromkeys(("l1", "l1loss", "meanabsoluteerror"), "losses.mae"),
+            **dict.fromkeys(("huberloss", "smoothl1loss"), "losses.huber"),
+            **dict.fromkeys(("hingeloss", "svm"), "losses.hinge"),
+            **dict.fromkeys(("bce", "bceloss"), "losses.binary_cross_entropy"),
+            **dict.fromkeys(("bcewithlogits", "bcewithlogitsloss"), "losses.binary_cross_entropy_with_logits"),
+            **dict.fromkeys(("ce", "crossentropyloss", "nll", "nllloss"), "losses.cross_entropy, which takes logits"),
+        },
+    )

@@ -17,18 +17,17 @@ neuron is a weighted sum and an activation, a layer is a list of neurons, and an
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import index
 from reprlib import recursive_repr
-from typing import Any, Protocol, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex
 from weakref import WeakValueDictionary
 
 from wengert import parameters
 from wengert.derivatives import KeyPath, keys_of, tree_flatten
 from wengert.engine import Value, dot
-from wengert.errors import ArgumentError, LengthError, OperandError, WengertError, counted, did_you_mean, refer
+from wengert.errors import ArgumentError, LengthError, OperandError, WengertError, answer, counted, did_you_mean, refer
 from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
@@ -187,6 +186,8 @@ refer(
         "fit": "write wengert.fit(model, loss, X, Y)",
         "predict": "write model(x), or wengert.training.predict(model, X)",
         "summary": "print(model) shows its layers and counts its parameters",
+        "compile": "write wengert.compile(model)",
+        **{how: f'write wengert.checkpoint.{how}(model, "model.safetensors")' for how in ("save", "load")},
         **dict.fromkeys(("train", "eval"), "a model computes the same in training and after it; leave this out"),
         **dict.fromkeys(
             ("cpu", "cuda", "to"), "a model is on no device; wengert.fit(..., backend='xla') trains on one"
@@ -479,19 +480,20 @@ def _check_inputs(x: object, nin: int) -> None:
         raise LengthError(f"expected {counted(nin, 'input')}, got {len(x)}")
 
 
-def __getattr__(name: str) -> Any:
-    written = {
-        "Linear": 'Layer(nin, nout, "linear")',
-        "Sequential": "MLP(nin, [nout, nout]), or a class with __call__",
-        "Parameter": "wengert.Value(2.0) in an attribute of the model",
-        "functional": "wengert.relu(x), wengert.softmax(values), losses.mse(p, y)",
-        "MSELoss": "losses.mse",
-        "BCELoss": "losses.binary_cross_entropy",
-        "BCEWithLogitsLoss": "losses.binary_cross_entropy_with_logits",
-        "CrossEntropyLoss": "losses.cross_entropy",
-        **{
-            kind: f'MLP(nin, [nout, nout], activation="{kind.lower()}")' for kind in ("ReLU", "Tanh", "Sigmoid", "GELU")
+if not TYPE_CHECKING:  # a type checker would take any name
+    __getattr__ = answer(
+        __name__,
+        {
+            "linear": 'Layer(nin, nout, "linear")',
+            "sequential": "MLP(nin, [nout, nout]), or a class with __call__",
+            "parameter": "wengert.Value(2.0) in an attribute of the model",
+            "functional": "wengert.relu(x), wengert.softmax(values), losses.mse(p, y)",
+            "mseloss": "losses.mse",
+            "l1loss": "losses.mae",
+            "huberloss": "losses.huber",
+            "bceloss": "losses.binary_cross_entropy",
+            "bcewithlogitsloss": "losses.binary_cross_entropy_with_logits",
+            "crossentropyloss": "losses.cross_entropy",
+            **{kind: f'MLP(nin, [nout, nout], activation="{kind}")' for kind in ("relu", "tanh", "sigmoid", "gelu")},
         },
-    }
-    hint = f": write {written[name]}" if name in written else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[__name__])
+    )

@@ -21,10 +21,10 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert.engine import Value
-from wengert.errors import ArgumentError, counted
+from wengert.errors import ArgumentError, answer, counted, refer
 from wengert.ops import ieee, positive, within
 from wengert.ops.ieee import Array, Nodes, cython
 from wengert.parameters import HasParameters, Parameters, leaves, listed
@@ -490,3 +490,18 @@ class _AdamLoop(UpdateLoop):
                 p._data, mean[i], square[i] = _adam(
                     p._data, p._grad, mean[i], square[i], rate, scale, lr, b1, b2, eps, decay, apart
                 )
+
+
+_RATE = "it has one learning rate, optimizer.lr, which may be a function of the step"
+refer(
+    Optimizer,
+    {
+        **dict.fromkeys(("param_groups", "add_param_group"), f"{_RATE}; for two rates, make two optimizers"),
+        "learning_rate": _RATE,
+        "params": "write optimizer.parameters",
+        "state": "write optimizer.state_dict()",
+        **dict.fromkeys(("apply_gradients", "minimize", "update"), "write loss.backward(), then optimizer.step()"),
+    },
+)
+if not TYPE_CHECKING:  # a type checker would take any name
+    __getattr__ = answer(__name__, {"lrscheduler": "a function of the step as lr, as in SGD(model, lambda k: 0.99**k)"})

@@ -221,6 +221,8 @@ def test_a_history_reads_well() -> None:
     history = History(loss=[2.0, 0.5], val_loss=[1.0, 1.5], accuracy=[0.5, 0.75], seconds=1.25, stopped_early=True)
     assert repr(History(loss=[2.0], backend="numpy")) == "History(1 epoch in 0.0 s (numpy), loss 2)"
     assert repr(history) == "History(2 epochs in 1.2 s, loss 0.5, accuracy 75.0 %, val_loss 1.5, stopped_early)"
+    assert history.last(brief=True) == "loss 0.5, val_loss 1.5"
+    assert History(loss=[2.0]).last(brief=True) == "loss 2"
     assert History([2.0], accuracy=[3.25]).last() == "loss 2, accuracy 3.25", "a metric that is no fraction"
     assert (len(history), history.best_epoch) == (2, 0)
     assert History(loss=[2.0, 0.5]).best_epoch == 1

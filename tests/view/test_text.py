@@ -111,7 +111,11 @@ def test_a_metric_that_is_no_fraction_has_no_percent() -> None:
 def test_digits_are_labelled_and_mistakes_framed(axes: Any) -> None:
     plots.plot_digits(IMAGES, [1, 2, 3], [1, 7, 3], axes)
     assert [t.get_text() for t in axes.texts] == ["1", "7, not 2", "3"]
-    assert len(axes.images) == 3
+    (drawn,) = axes.images
+    pixels = drawn.get_array().filled(0.5)
+    assert [pixels[0:8, x : x + 8].ravel().tolist() for x in (0, 10, 20)] == IMAGES
+    assert pixels[8:].tolist() == [[0.5] * 30] * 5, "nothing is drawn between the digits"
+    assert drawn.get_extent() == [0, 30, 13, 0]
     assert len(axes.patches) == 1
     assert axes.get_title(loc="left") == "3 digits, 1 read wrongly"
 

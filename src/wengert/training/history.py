@@ -120,9 +120,11 @@ class History:
         parts = [how_long, *([self.last()] if self.loss else []), *how]
         return f"History({', '.join(parts)})"
 
-    def last(self) -> str:
-        """Write the numbers of the last epoch in one line."""
+    def last(self, brief: bool = False) -> str:
+        """Write the numbers of the last epoch in one line: all, or the first and the last of them."""
         curves = [name for name in ("loss", "accuracy", "val_loss", "val_accuracy") if getattr(self, name)]
+        if brief:
+            curves[1:-1] = []
         return ", ".join(f"{curve} {self.written(curve)}" for curve in curves)
 
     def is_stuck(self) -> bool:
@@ -181,7 +183,7 @@ class Progress:
         taken = f"{history.seconds:.0f}" if history.seconds >= 10.0 else f"{history.seconds:.2g}"
         line = f"{text}, {taken} s ({history.backend})"
         if self._bar is not None:
-            self._bar.set_postfix_str(f"{history.backend} {text}")
+            self._bar.set_postfix_str(f"epoch {len(history)}/{self._epochs}: {history.last(brief=True)}")
         elif self._shown and sys.stderr.isatty():
             print(f"\r{line}", end=" ", file=sys.stderr, flush=True)
         elif self._shown and (len(history) == self._epochs or len(history) % -(-self._epochs // 10) == 0):

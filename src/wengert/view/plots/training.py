@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from wengert.errors import ArgumentError, DataError, LengthError, counted, require
@@ -63,27 +64,31 @@ def plot_history(history: Curves, axes: Any = None) -> Any:
     return axes
 
 
-def plot_digits(images: Sequence[Point], labels: Sequence[int], predictions: Sequence[int], axes: Any = None) -> Any:
-    """Plot 8 x 8 images with their predictions; mistakes have a frame and the true label.
+def plot_digits(
+    images: Sequence[Point], labels: Sequence[int], predictions: Sequence[int], axes: Any = None, *, across: int = 20
+) -> Any:
+    """Plot 8 x 8 images with their predictions, `across` in a row; mistakes have a frame and the true label.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
     count = len(images)
-    across = min(count, 20) or 1
-    down = -(-count // across)
+    across = min(count, across) or 1
+    down = -(-count // across) or 1
     axes = axes_for(axes, (0.62 * across, 0.62 * 1.3 * down + 0.3))
     patches = require("matplotlib.patches", "plot")
+    pixels = [[nan] * (10 * across) for _ in range(13 * down)]  # one image is faster than one for each digit
     for place, (image, label, prediction) in enumerate(zip(images, labels, predictions, strict=True)):
         x, y = 10 * (place % across), 13 * (place // across)
-        rows = [image[8 * i : 8 * i + 8] for i in range(8)]
-        axes.imshow(rows, cmap="Greys", vmin=0, vmax=1, extent=(x, x + 8, y + 8, y))
+        for i in range(8):
+            pixels[y + i][x : x + 8] = image[8 * i : 8 * i + 8]
         right = prediction == label
         text = f"{prediction}" if right else f"{prediction}, not {label}"
-        axes.text(x + 4, y + 8.6, text, ha="center", va="top", fontsize=7, color=INK if right else VERMILION)
+        axes.text(x + 4, y + 8.6, text, ha="center", va="top", fontsize=9, color=INK if right else VERMILION)
         if not right:
             frame = patches.Rectangle((x - 0.6, y - 0.6), 9.2, 12.2, fill=False, edgecolor=VERMILION, linewidth=1.4)
             axes.add_patch(frame)
+    axes.imshow(pixels, cmap="Greys", vmin=0, vmax=1, extent=(0, 10 * across, 13 * down, 0))
     wrong = sum(label != prediction for label, prediction in zip(labels, predictions, strict=True))
     axes.set_title(f"{counted(count, 'digit')}, {wrong} read wrongly", fontsize=10, color=INK, loc="left")
     axes.set(xlim=(-1.5, 10 * across - 0.5), ylim=(13 * down - 0.5, -1.5), aspect="equal")
