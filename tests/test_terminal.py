@@ -42,6 +42,9 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 
 def test_colours_are_where_they_are_wanted(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.paint("ok", "right") == "\x1b[32mok\x1b[0m"
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "rich.console", None)
+        assert terminal.paint("ok", "right") == "ok", "Rich is not installed"
     assert terminal.paint("ok", "right", io.StringIO()) == "ok", "a file is no terminal"
     monkeypatch.setenv("NO_COLOR", "1")
     assert terminal.paint("ok", "right") == "ok"

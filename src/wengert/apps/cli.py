@@ -38,6 +38,7 @@ EXTRAS = {
     "plot": "matplotlib",
     "png": "resvg_py",
     "progress": "tqdm",
+    "terminal": "rich",
     "sklearn": "sklearn",
     "torch": "torch",
 }  # extra -> the library that it installs

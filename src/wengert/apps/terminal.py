@@ -1,8 +1,8 @@
 """The output of the commands in a terminal: colours, lines that fit its width, and small pictures.
 
-Green is right, red is wrong, and yellow needs attention. Output that does not go to a terminal has no colour, and
-neither has any if NO_COLOR is set (no-color.org); FORCE_COLOR adds colour everywhere. Output to a file or another
-program is wrapped only if COLUMNS is set.
+Green is right, red is wrong, and yellow needs attention. Colours are Rich's, if it is installed: it knows what a
+terminal can do, and reads NO_COLOR (no-color.org) and FORCE_COLOR. Output to a file or another program has none, and is
+wrapped only if COLUMNS is set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 __all__ = ["blocks", "can_show", "curve", "is_coloured", "paint", "plane", "say", "shown", "width"]
 
-STYLES = {"right": "32", "wrong": "31", "look": "33", "quiet": "2", "title": "1"}
+STYLES = {"right": "green", "wrong": "red", "look": "yellow", "quiet": "dim", "title": "bold"}
 HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}  # by the upper, lower pixel
 BARS = "▁▂▃▄▅▆▇█"
 FIELDS = (166, 25, 29, 172, 133, 74, 185)  # the colours of the classes in plots, among the 256 of terminals
@@ -27,9 +27,12 @@ HANGING = 4  # the indentation of continued lines
 
 def is_coloured(stream: Any = None) -> bool:
     """Return True if output to a stream, by default stdout, is coloured."""
-    if os.environ.get("NO_COLOR"):
+    try:
+        from rich.console import Console
+    except ImportError:
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or (_is_terminal(stream) and os.environ.get("TERM") != "dumb")
+    console = Console(file=sys.stdout if stream is None else stream)
+    return console.color_system is not None and not console.no_color
 
 
 def can_show(text: str = "▀▁●") -> bool:
@@ -48,7 +51,7 @@ def width() -> int | None:
 
 def paint(text: str, style: str, stream: Any = None) -> str:
     """Return the text in the colour of a style, if output to the stream is coloured."""
-    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and is_coloured(stream) else text
+    return _styled(text, STYLES[style]) if text and is_coloured(stream) else text
 
 
 def shown(text: str, marks: Mapping[str, str] | None = None, wrapped: bool = False) -> str:
@@ -116,9 +119,15 @@ def plane(letters: str) -> str:
 
     def cell(letter: str) -> str:
         field = FIELDS[(ord(letter.lower()) - ord("a")) % len(FIELDS)]
-        return f"\x1b[38;5;231;48;5;{field}m{'●' if letter.isupper() else ' '}"
+        return _styled("●" if letter.isupper() else " ", f"color(231) on color({field})")
 
-    return "\n".join("".join(map(cell, line)) + "\x1b[0m" for line in letters.splitlines())
+    return "\n".join("".join(map(cell, line)) for line in letters.splitlines())
+
+
+def _styled(text: str, style: str) -> str:
+    from rich.style import Style
+
+    return Style.parse(style).render(text)
 
 
 def _is_terminal(stream: Any) -> bool:
