@@ -16,7 +16,7 @@ from io import StringIO
 from pathlib import Path
 from types import ModuleType
 
-import wengert_course
+from wengert import course
 
 MINE = "mine.py"
 MOST = 50_000  # characters that a cell may print: more could not be read, and would be slow to show
@@ -132,7 +132,7 @@ class Cells:
             return None
         self.flush()
         self.main._ = thing
-        if isinstance(thing, wengert_course.Report):
+        if isinstance(thing, course.Report):
             right, of = thing.score
             wrong = any(row.state == "wrong" for row in thing.rows)
             text = thing.text(self.columns)
