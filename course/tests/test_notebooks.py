@@ -71,7 +71,7 @@ PRINTED: dict[tuple[int, str], str] = {
 }
 """What a cell prints, as a pattern."""
 
-PLOTS = {9: 1, 10: 2, 12: 1}
+PLOTS = {9: 1, 10: 2, 12: 2}
 DASHED = {2: 1, 4: 1}  # pictures in which an operation has no closure yet
 
 
