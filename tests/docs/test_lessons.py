@@ -166,6 +166,7 @@ def test_a_lesson_is_filled_in_from_blank_to_done(page: Any, address: str, numbe
             assert out(page, place).find_elements("css selector", kind), place
     until(lambda: page.execute_script("return [...document.images].every((e) => e.complete && e.naturalWidth > 0)"))
     resize(page, 1280, page.execute_script("return document.documentElement.scrollHeight"))
+    page.execute_async_script("setTimeout(arguments[0], 500)")  # pages that play are painted when they come into view
     keep(page, f"lesson-{number:02}")
     done = page.execute_script("return JSON.parse(localStorage.getItem(`wengert-lesson-${arguments[0]}`)).done", number)
     assert done == bool(number != 10 or FULL)

@@ -71,7 +71,7 @@ import sys
 from wengert import draw, steps
 
 Value = course.mine(10).Value
-# backward() calls itself for each value below another, and a sum of hundreds is deep.
+# backward() calls itself for each value below another.
 sys.setrecursionlimit(20_000)
 
 
