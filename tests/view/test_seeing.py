@@ -637,3 +637,7 @@ def test_drawings_in_two_runs_are_the_same() -> None:
     x, y = Four(2.0, label="y"), Four(3.0, label="x")
     assert steps(x * y)[0].sentence == "y*x = 2 × 3 = 6"
     assert copy.copy(x).label == "y"
+
+
+def test_a_drawing_that_is_printed_says_how_to_see_it() -> None:
+    assert str(draw(Value(2.0))) == "Drawing(1 value in 1 box): .save('graph.svg') writes it to a file"
