@@ -175,7 +175,15 @@ def test_the_mistakes_are_seen() -> None:
 def test_the_pictures_for_slides(tmp_path: Path) -> None:
     tool = runpy.run_path(str(COURSE / "tools" / "make_pictures.py"))
     names = [path.name for number in (4, 12) for path in tool["write"](LESSONS[number], tmp_path, False)]
-    assert names == ["04-1.svg", "04-steps-1.html", "04-2.svg", "12-plot-1.png", "12-1.svg", "12-steps-1.html"]
+    assert names == [
+        "04-1.svg",
+        "04-steps-1.html",
+        "04-2.svg",
+        "12-plot-1.png",
+        "12-plot-2.png",
+        "12-1.svg",
+        "12-steps-1.html",
+    ]
     for name in names:
         assert (tmp_path / name).stat().st_size > 1_000
     assert "prefers-color-scheme" not in (tmp_path / "04-1.svg").read_text(encoding="utf-8"), (
