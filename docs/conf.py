@@ -55,7 +55,13 @@ LIVE = f"""```{{raw}} html
 ```"""
 """What makes a lesson's page one that runs."""
 
-SVG = "from matplotlib_inline.backend_inline import set_matplotlib_formats\n\nset_matplotlib_formats('svg')"
+SVG = """import matplotlib
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+set_matplotlib_formats("svg")
+matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=["#0072b2", "#d55e00", "#009e73"])
+"""
+"""How plots of lessons are drawn: in the colours of the package's own, of which dark pages have others."""
 
 
 def page(lesson):

@@ -114,7 +114,7 @@ TRAIN = """
 def train(model, xs, ys, steps, rate):
     losses = []
     for step in range(steps):
-        loss = sum(((model(x) - y) ** 2 for x, y in zip(xs, ys)), Value(0.0))
+        loss = sum(((model(x) - y) ** 2 for x, y in zip(xs, ys)), Value(0.0)) / len(xs)
         for p in model.parameters():
             p.grad = 0.0
         loss.backward()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import pkgutil
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import import_module
 from importlib.metadata import version
@@ -55,6 +57,14 @@ def test_what_the_documentation_names_is_there() -> None:
     assert "check" in names
     assert [name for name in sorted(names) if not hasattr(wengert.course, name)] == []
     assert wengert.course is wengert_course
+
+
+def test_a_lesson_s_first_cell_loads_neither_the_compiler_nor_pictures() -> None:
+    """It is the first that a learner waits for."""
+    code = "import sys; from wengert import course; print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "wengert_course" in told
+    assert {"wengert.compiler", "wengert.training", "wengert.view", "wengert.diagnosis"} & {*told} == set()
 
 
 def test_a_folder_is_used_through_its_face() -> None:

@@ -562,7 +562,7 @@ ZERO = "        for p in model.parameters():\n            p.grad = 0.0\n"
 BACKWARD = "        loss.backward()\n"
 MOVE = "p.data -= rate * p.grad"
 UPDATE = f"        for p in model.parameters():\n            {MOVE}\n"
-FORWARD = "loss = sum(((model(x) - y) ** 2 for x, y in zip(xs, ys)), Value(0.0))"
+FORWARD = "loss = sum(((model(x) - y) ** 2 for x, y in zip(xs, ys)), Value(0.0)) / len(xs)"
 NOTED = "        losses.append(loss.data)\n"
 
 LOOPS = {
@@ -572,7 +572,7 @@ LOOPS = {
     "zeroed after the update": patched(TRAIN, (ZERO, ""), (UPDATE, UPDATE + ZERO)),
     "zeroed first": patched(TRAIN, (ZERO, ""), ("        loss = ", ZERO + "        loss = ")),
     "predictions first": patched(
-        TRAIN, (FORWARD, "out = [model(x) for x in xs]\n        loss = sum((o - y) ** 2 for o, y in zip(out, ys))")
+        TRAIN, (FORWARD, "out = [model(x) for x in xs]\n        loss = sum((o - y) ** 2 for o, y in zip(out, ys)) / len(xs)")
     ),
     "a while loop": patched(
         TRAIN, ("for step in range(steps):", "k = 0\n    while k < steps:"), (NOTED, NOTED + "        k += 1\n")
@@ -580,7 +580,7 @@ LOOPS = {
     "gradients gathered": patched(
         TRAIN,
         (f"        {FORWARD}\n{ZERO}{BACKWARD}", f"{ZERO}        total = 0.0\n        for x, y in zip(xs, ys):\n"
-         "            loss = (model(x) - y) ** 2\n            loss.backward()\n            total += loss.data\n"),
+         "            loss = (model(x) - y) ** 2 / len(xs)\n            loss.backward()\n            total += loss.data\n"),
         ("losses.append(loss.data)", "losses.append(total)"),
     ),
     "an optimizer of one's own": "class SGD:\n    def __init__(self, ps, lr):\n        self.ps, self.lr = ps, lr\n"
@@ -604,6 +604,7 @@ NOT_LEARNT = {
     "one example of many": [(FORWARD, "loss = (model(xs[0]) - ys[0]) ** 2")],
     "the last example only": [(FORWARD, "for x, y in zip(xs, ys):\n            loss = (model(x) - y) ** 2")],
     "not squared": [("** 2", "")],
+    "a sum": [(" / len(xs)", "")],
     "no return": [("    return losses\n", "")],
     "Values for losses": [("loss.data)", "loss)")],
     "a number of rounds of its own": [("range(steps)", "range(20)")],
@@ -637,3 +638,5 @@ def test_what_a_loop_gave_is_shown_beside_what_it_should_give() -> None:
     assert seen.says.startswith("train(model, xs, ys, 4, 0.05)[1] should be ")
     seen = outcome(ENGINE + TANH + patched(TRAIN, *NOT_LEARNT["Values for losses"]), "9 train", 1)
     assert seen.says == "train(model, xs, ys, 4, 0.05) gives Values: a loss is a number, its .data"
+    seen = outcome(ENGINE + TANH + patched(TRAIN, *NOT_LEARNT["a sum"]), "9 train", 1)
+    assert seen.says.endswith(" has the sum of the squared errors as its loss: for their mean, divide it by len(xs)")

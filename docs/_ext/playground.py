@@ -2,11 +2,14 @@
 
 `program.zip` holds the pure wheel, which runs wherever Python does, and the playground's own module; `course.zip` that
 of the course, and the module of its pages. `library.zip` holds what these ask of Python's standard library. In all of
-them each module is compiled, by the very Python that will run it: npm brings it, and it runs here in Node. Where there
-is no npm or no Node, or the registry is not reached, there is no `library.zip`, the programs are as they were written,
-and both start half as fast.
+them each module is compiled, by the very Python that will run it: npm brings it, and it runs here in Node. That Python
+lies in `pyodide` then, with the libraries that lessons import, so that a reader's browser asks nobody but this site.
+Where there is no npm or no Node, or the registry is not reached, there is neither that nor `library.zip`, the programs
+are as they were written, both start half as fast, and Python comes from a public network.
 """
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -23,6 +27,8 @@ ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "docs" / "_static"
 PAGE = STATIC / "playground" / "playground.html"
 NEEDED = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "src")
+RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+LIBRARIES = ("numpy", "matplotlib")  # which npm has not
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
 
@@ -68,6 +74,37 @@ def runtime(folder):
     return Path(folder, "package")
 
 
+def beside(found, folder, network=""):
+    """Copy the runtime from where it was found, and the libraries, from there or from their network.
+
+    Of what cannot be had the address is written: a browser that needs it asks there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in RUNTIME:
+        shutil.copy(found / name, folder)
+    lock = json.loads((found / "pyodide-lock.json").read_text(encoding="utf-8"))
+    version = json.loads((found / "package.json").read_text(encoding="utf-8"))["version"]
+    network = network or f"https://cdn.jsdelivr.net/pyodide/v{version}/full/"
+    packages, wanted, is_reached = lock["packages"], list(LIBRARIES), True
+    for name in wanted:
+        wanted += [needed for needed in packages[name]["depends"] if needed not in wanted]
+    for name, package in packages.items():
+        file, target = package["file_name"], folder / package["file_name"]
+        if name in wanted and is_reached:
+            try:
+                have = next((path for path in (target, found / file) if path.exists()), None)
+                content = have.read_bytes() if have else urllib.request.urlopen(network + file, timeout=20).read()
+                if hashlib.sha256(content).hexdigest() != package["sha256"]:
+                    raise OSError(f"{network}{file} is another file than {version} was made with")
+                target.write_bytes(content)
+                continue
+            except OSError as why:
+                is_reached = False
+                logging.getLogger(__name__).info("Lessons will ask %s for NumPy and matplotlib: %s", network, why)
+        package["file_name"] = network + file
+    (folder / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+
+
 def add(app, error):
     """Make the three archives, or the two that can be made."""
     if error is not None or app.builder.format != "html":
@@ -90,6 +127,12 @@ def add(app, error):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"the playground could not be compiled:\n{done.stderr[-2000:]}")
+        beside(found, static / "pyodide")
+    usual = re.search(r'data-runtime="(.*?)"', PAGE.read_text(encoding="utf-8"))[1]
+    for path in [Path(app.outdir, "playground.html"), *Path(app.outdir, "course").glob("*.html")]:
+        text, up = path.read_text(encoding="utf-8"), "../" * (path.parent.name == "course")
+        text = text.replace(f'data-runtime="{usual}"', f'data-runtime="{up}_static/pyodide/"')
+        path.write_text(text, encoding="utf-8")
 
 
 def setup(app):

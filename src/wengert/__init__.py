@@ -133,11 +133,11 @@ class _Signpost:
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
         """Raise an ImportError that names the module that has this name, if one does."""
         package, _, name = fullname.rpartition(".")
+        if fullname == "wengert.course":
+            raise ImportError("write from wengert import course" if _packages(name) else errors.NEEDS_COURSE)
         for module in _HOMES if package == "wengert" else ():
             if name in import_module(f"wengert.{module}").__all__:
                 raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")
-        if fullname == "wengert.course":
-            raise ImportError("write from wengert import course" if _packages(name) else errors.NEEDS_COURSE)
         if package == "wengert" and name in _WRITTEN:
             raise ImportError(f"here, write {_WRITTEN[name]}")
         if package == "wengert" and (close := errors.did_you_mean(name, __dir__())):

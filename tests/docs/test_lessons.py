@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from wengert_course import kept, lessons
 pytestmark = [pytest.mark.browser, pytest.mark.once]  # Python for browsers runs it, whatever the tests run on
 
 LESSONS = {lesson.number: lesson for lesson in lessons()}
+ROOT = Path(__file__).resolve().parents[2]
 FULL = os.environ.get("WENGERT_PYODIDE")
 """The folder of Pyodide's full distribution, for who has it: then nothing is missing."""
 MARK = "# as I have it"
@@ -29,7 +32,7 @@ AUDIT = "const done = arguments[0]; axe.run('article', {iframes: false}).then((f
 @pytest.fixture(scope="module")
 def address(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The built site on the loopback, and in it Python for browsers, in the version that its pages name."""
-    page = (site / "course" / f"{LESSONS[0].name}.html").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "_static" / "playground" / "playground.html").read_text(encoding="utf-8")
     (version,) = re.findall(r"/pyodide@(\d+\.\d+\.\d+)/", page)
     runtime = Path(FULL) if FULL else package("pyodide", version, tmp_path_factory.mktemp("npm") / "pyodide")
     with served(site, runtime) as where:
@@ -50,8 +53,8 @@ def page(chromium: Any, address: str) -> Iterator[Any]:
     assert [url for url in requests(chromium) if not url.startswith(known)] == []
 
 
-def show(page: Any, address: str, number: int) -> None:
-    page.get(f"{address}course/{LESSONS[number].name}.html?runtime=../runtime/")
+def show(page: Any, address: str, number: int, query: str = "?runtime=../runtime/") -> None:
+    page.get(f"{address}course/{LESSONS[number].name}.html{query}")
     until(lambda: any(made.is_displayed() for made in page.find_elements("css selector", "#ls")))
 
 
@@ -162,6 +165,9 @@ def test_a_lesson_is_filled_in_from_blank_to_done(page: Any, address: str, numbe
         for place in wanted:
             assert out(page, place).find_elements("css selector", kind), place
     until(lambda: page.execute_script("return [...document.images].every((e) => e.complete && e.naturalWidth > 0)"))
+    resize(page, 1280, page.execute_script("return document.documentElement.scrollHeight"))
+    page.execute_async_script("setTimeout(arguments[0], 500)")  # pages that play are painted when they come into view
+    keep(page, f"lesson-{number:02}")
     done = page.execute_script("return JSON.parse(localStorage.getItem(`wengert-lesson-${arguments[0]}`)).done", number)
     assert done == bool(number != 10 or FULL)
     has = {int(step) for step in re.findall(r"\d+", mine(page).partition("Lessons: ")[2].partition("\n")[0])}
@@ -208,6 +214,53 @@ def test_a_reader_s_engine_goes_from_page_to_page_and_is_taken_along(page: Any, 
     find(page, "#ls-file").send_keys(str(tmp_path / "other.py"))
     until(lambda: "is no engine that the check of a lesson has kept" in find(page, "#ls-status").text)
     assert mine(page) == own
+
+
+def test_python_comes_from_the_site_itself_and_is_there_when_a_reader_comes_again(page: Any, address: str) -> None:
+    """Nothing is loaded for who only reads; who has run a cell finds Python started on the next page."""
+    worker = "return performance.getEntriesByType('resource').some((e) => e.name.endsWith('lessons/worker.js'))"
+    show(page, address, 0, "")
+    assert not page.execute_script(worker)
+    assert [ran(page, 0), page.execute_script(worker)] == ["has run", True]
+    loaded = page.execute_script("return localStorage.getItem('wengert-runtime')")
+    assert loaded == f"{address}_static/pyodide/"
+    show(page, address, 1, "")
+    until(lambda: page.execute_script(worker))
+    assert find(page, "#ls-status").text == "", "nobody has asked for it"
+    assert ran(page, 0) == "has run"
+
+
+def test_what_the_lessons_import_is_taken_along_or_its_address_is(tmp_path: Path) -> None:
+    """A library is only taken if it is the one that the runtime was made with."""
+    pytest.importorskip("sphinx", reason="needs Sphinx: pip install '.[docs]'")
+    made, network = runpy.run_path(str(ROOT / "docs" / "_ext" / "playground.py")), tmp_path / "network"
+    found = tmp_path / "found"
+    found.mkdir(), network.mkdir()
+    for name in made["RUNTIME"]:
+        (found / name).write_text(name)
+    (found / "package.json").write_text('{"version": "1.2.3"}')
+    needs = {"numpy": [], "matplotlib": ["numpy", "cycler"], "cycler": [], "scipy": ["numpy"]}
+    packages = {
+        name: {"file_name": f"{name}.whl", "sha256": hashlib.sha256(name.encode()).hexdigest(), "depends": needed}
+        for name, needed in needs.items()
+    }
+    (found / "pyodide-lock.json").write_text(json.dumps({"packages": packages}))
+
+    def taken(folder: str) -> dict[str, str]:
+        made["beside"](found, tmp_path / folder, f"{network.as_uri()}/")
+        lock = json.loads((tmp_path / folder / "pyodide-lock.json").read_text())
+        assert {path.name for path in (tmp_path / folder).iterdir()} >= {*made["RUNTIME"]}
+        return {name: package["file_name"] for name, package in lock["packages"].items()}
+
+    away = {name: f"{network.as_uri()}/{name}.whl" for name in needs}
+    assert taken("none") == away
+    for name in needs:
+        (network / f"{name}.whl").write_text(name)
+    assert taken("all") == {name: f"{name}.whl" for name in needs} | {"scipy": away["scipy"]}
+    assert (tmp_path / "all" / "cycler.whl").read_text() == "cycler"
+    (network / "numpy.whl").write_text("another")
+    assert taken("another")["numpy"] == away["numpy"]
+    assert not (tmp_path / "another" / "numpy.whl").exists()
 
 
 # -- a cell that does not end, or fails -------------------------------------------------------------------------------

@@ -38,8 +38,17 @@ def rows(svg: str) -> dict[str, dict[str, str]]:
         named = [e.text for e in group.findall("{http://www.w3.org/2000/svg}text") if e.get("class") == "name"]
         if named and "data" in words:
             at = words.index("data")
-            found[named[0] or ""] = {"data": words[at + 1], "grad": words[at + 3]}
+            found[named[0] or ""] = dict(zip(words[at:][::2], words[at:][1::2], strict=False))
     return found
+
+
+def on_path(svg: str) -> set[str]:
+    """The names of the boxes on the path with the largest product of derivatives."""
+    groups = [g for g in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}g") if "hot" in (g.get("class") or "")]
+    names = [
+        e.text or "" for g in groups for e in g.findall("{http://www.w3.org/2000/svg}text") if e.get("class") == "name"
+    ]
+    return set(names)
 
 
 def random_graph(rng: random.Random, size: int, backward: bool = True) -> Value:

@@ -7,19 +7,22 @@ import decimal
 import math
 import random
 import re
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from types import SimpleNamespace as Bare
 from typing import Any
 
 import pytest
 
 import wengert
-from tests.view.drawn import rows, texts
+from tests.view.drawn import on_path, rows, texts
 from tests.view.geometry import faults, read
 from tests.view.seen import GRADIENTS, Five, Four, Local, Node, One, Three, Two, neuron_of
 from wengert import Value, draw, draw_dot, explain, no_grad, steps, tree
 from wengert.errors import ArgumentError, OperandError
 from wengert.view.foreign import ForeignGraph
+from wengert.view.graph.scene import PATH
 
 pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
 
@@ -69,7 +72,7 @@ def test_a_number_that_only_has_data_is_one_box_that_says_so() -> None:
     assert repr(draw(o)) == "Drawing(1 value in 1 box)"
     note = "a One has no operands: store them in _prev"
     assert note in draw(o).svg
-    assert tree(o) == f"leaf  data 0.7071  grad not computed\n{note}"
+    assert tree(o) == f"leaf  data 0.7071\n{note}", "the class has no gradients yet"
     assert len(steps(o)) == 1
     with pytest.raises(ArgumentError, match="is a leaf"):
         explain(o)
@@ -84,7 +87,9 @@ def test_the_graph_of_the_neuron(kind: Any) -> None:
     assert (len(shown.boxes), len(shown.edges)) == (10, 9)
     data = [text for text in texts(svg) if re.fullmatch(r"-?\d[\d.]*", text)]
     assert sorted(data) == sorted(["2", "-3", "0", "1", "6.881", "-6", "0", "-6", "0.8814", "0.7071"])
-    assert texts(svg).count("not computed") == 10
+    assert texts(svg).count("not computed") == (0 if kind is Two else 10)
+    assert ("grad" in texts(svg)) == (kind is not Two), "a gradient is drawn where the class has one"
+    assert "no value has a _backward" not in svg, "nothing is to be passed on yet"
     if kind is not Local:
         signs = {Node: ["PLUS", "PLUS", "TANH", "TIMES", "TIMES"]}.get(kind, ["*", "*", "+", "+", "tanh"])
         assert sorted(t for t in texts(svg) if t in signs) == signs
@@ -96,8 +101,9 @@ def test_labels_and_the_tree(kind: Any) -> None:
     assert set(GRADIENTS) < set(rows(draw(o).svg))  # and what has no label goes by its expression
     lines = tree(o).splitlines()
     assert len([line for line in lines if "data" in line]) == 10
-    assert re.match(r"o = (tanh|TANH)  data 0.7071  grad not computed", lines[0])
-    assert re.match(r"└─ n = (\+|PLUS)  data 0.8814  grad not computed", lines[1])
+    grad = "" if kind is Two else "  grad not computed"
+    assert re.fullmatch(rf"o = (tanh|TANH)  data 0.7071{grad}", lines[0])
+    assert re.fullmatch(rf"└─ n = (\+|PLUS)  data 0.8814{grad}", lines[1])
 
 
 @pytest.mark.skipif(Micrograd is None, reason="needs micrograd")
@@ -134,14 +140,15 @@ def test_gradients_written_by_hand() -> None:
     o.grad = 1.0
     said = {name: row["grad"] for name, row in rows(draw(o).svg).items()}
     assert said == dict.fromkeys(said, "not computed") | {"o": "1"}
+    assert "no value has a _backward yet: no gradient is passed on" in draw(o).svg
+    assert tree(o).splitlines()[-1] == "no value has a _backward yet: no gradient is passed on"
     for part in everything(o):
         part.grad = 0.5
     for name, gradient in GRADIENTS.items():
         v[name].grad = gradient
     said = {name: row["grad"] for name, row in rows(draw(o).svg).items()}
     assert said == dict.fromkeys(said, "0.5") | {"x1": "-1.5", "w1": "1", "w2": "0", "o": "1"}
-    assert "no value has a _backward yet: no gradient is passed on" in draw(o).svg
-    assert tree(o).splitlines()[-1] == "no value has a _backward yet: no gradient is passed on"
+    assert "no value has a _backward" not in draw(o).svg + tree(o), "all that there is to pass on is there"
     assert "stroke-dasharray" not in draw(o).svg.split("</style>")[1]
 
 
@@ -371,10 +378,9 @@ def test_parts_in_every_way() -> None:
         for parts in (tuple(leaves), leaves, set(leaves), frozenset(leaves), dict.fromkeys(leaves).keys()):
             root = Bare(data=5.0, op="+", **{name: parts})
             assert tree(root).splitlines() == [
-                "+  data 5  grad not computed",
-                "├─ a  data 2  grad not computed",
-                "└─ b  data 3  grad not computed",
-                "no value has a _backward yet: no gradient is passed on",
+                "+  data 5",
+                "├─ a  data 2",
+                "└─ b  data 3",
             ]
     assert repr(draw(Bare(data=5.0, _prev=None))) == "Drawing(1 value in 1 box)"
     assert repr(draw(Bare(data=5.0, _prev=(leaves[0], None)))) == "Drawing(2 values in 2 boxes)"
@@ -386,10 +392,89 @@ def test_numbers_among_the_parts_are_leaves() -> None:
     assert tree(root).splitlines()[:4] == [
         "y = fma  data 8  grad 1",
         "├─ x  data 2  grad not computed",
-        "├─ leaf  data 3  grad not computed",
-        "└─ leaf  data 3  grad not computed",
+        "├─ 3  data 3  grad not computed",
+        "└─ 3  data 3  grad not computed",
     ]
-    assert steps(root)[0].sentence == "y = fma(x, v1, v2) = fma(2, 3, 3) = 8"
+    assert steps(root)[0].sentence == "y = fma(x, 3, 3) = fma(2, 3, 3) = 8"
+
+
+# -- what nobody has named --------------------------------------------------------------------------------------------
+
+
+def test_a_number_without_a_label_goes_by_itself_and_ends_no_path() -> None:
+    x = Five(3.0, label="x")
+    y = (x * x) * 30 + x * Five(-100.0)
+    y.label = "y"
+    y.backward()
+    drawn = rows(draw(y).svg)
+    assert {"30", "-100", "(x*x)*30", "x*(-100)"} <= set(drawn)
+    assert drawn["30"] == {"data": "30", "grad": "9"}
+    assert on_path(draw(y).svg) == {"x", "x*(-100)", "y"}, "there is nothing to learn at a constant"
+    nameless = Five(2.0) * Five(3.0)
+    nameless.backward()
+    assert on_path(draw(nameless).svg) == {"2", "2*3"}, "where all are without a label"
+
+
+def test_no_path_is_marked_over_what_was_not_computed() -> None:
+    """A walk that begins at the leaves: only the last step had something to pass on."""
+    y = Four(3.0, label="x").tanh().tanh().tanh()
+    y.label, y.grad = "y", 1.0
+    assert PATH not in draw(y).svg
+    y._backward()
+    assert PATH not in draw(y).svg
+    for part in everything(y):
+        part._backward()
+    assert PATH in draw(y).svg
+
+
+class Unit:
+    """A neuron of somebody's own."""
+
+    def __init__(self, nin: int, rng: random.Random) -> None:
+        self.w = [Five(rng.uniform(-1, 1)) for _ in range(nin)]
+        self.b = Five(rng.uniform(-1, 1))
+
+    def __call__(self, xs: Any) -> Any:
+        total = self.b
+        for w, x in zip(self.w, xs, strict=True):
+            total = total + w * x
+        return total.tanh()
+
+    def parameters(self) -> list[Any]:
+        return [*self.w, self.b]
+
+
+class Net:
+    """Units in layers, of somebody's own."""
+
+    def __init__(self, *sizes: int) -> None:
+        rng = random.Random(1)
+        self.layers = [[Unit(nin, rng) for _ in range(nout)] for nin, nout in pairwise(sizes)]
+
+    def __call__(self, xs: Any) -> Any:
+        for layer in self.layers:
+            xs = [unit(xs) for unit in layer]
+        return xs[0]
+
+    def parameters(self) -> list[Any]:
+        return [p for layer in self.layers for unit in layer for p in unit.parameters()]
+
+
+def test_a_network_of_ones_own_is_folded_by_layer_and_neuron(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found in the names of the notebook, or of the program that runs."""
+    net = Net(3, 4, 4, 1)
+    monkeypatch.setattr(sys.modules["__main__"], "net", net, raising=False)
+    y = net([2.0, 3.0, -1.0])
+    y.label = "y"
+    y.backward()
+    shown = set(texts(draw(y).svg))
+    assert {f"layers.{layer}.{i}" for layer in (0, 1) for i in range(4)} | {"layers.2.0", "2", "3", "-1"} <= shown
+    assert not any(text.startswith("values ") for text in shown), "nothing is cut by the order alone"
+    monkeypatch.delattr(sys.modules["__main__"], "net")
+    assert "layers.0" not in draw(y).svg
+    alone = net.layers[0][0]
+    monkeypatch.setattr(sys.modules["__main__"], "unit", alone, raising=False)
+    assert {"w.0", "w.1", "w.2", "b", "2", "3", "-1"} <= set(rows(draw(alone([2.0, 3.0, -1.0])).svg))
 
 
 def test_numbers_of_every_kind() -> None:
@@ -552,3 +637,7 @@ def test_drawings_in_two_runs_are_the_same() -> None:
     x, y = Four(2.0, label="y"), Four(3.0, label="x")
     assert steps(x * y)[0].sentence == "y*x = 2 × 3 = 6"
     assert copy.copy(x).label == "y"
+
+
+def test_a_drawing_that_is_printed_says_how_to_see_it() -> None:
+    assert str(draw(Value(2.0))) == "Drawing(1 value in 1 box): .save('graph.svg') writes it to a file"

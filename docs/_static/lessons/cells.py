@@ -16,12 +16,13 @@ from io import StringIO
 from pathlib import Path
 from types import ModuleType
 
-import wengert_course
+from wengert import course
 
 MINE = "mine.py"
 MOST = 50_000  # characters that a cell may print: more could not be read, and would be slow to show
 
 os.environ.setdefault("MPLBACKEND", "svg")
+COLOURS = "axes.prop_cycle: cycler('color', ['0072b2', 'd55e00', '009e73'])\n"  # those of the package's own plots
 warnings.filterwarnings("ignore", message=".* is non-interactive")  # plt.show(): the page shows what is drawn
 
 
@@ -68,6 +69,7 @@ class Cells:
         sys.modules["__main__"] = self.main
         sys.stdout, sys.stderr = Printed(self, False), Printed(self, True)
         builtins.input = no_input
+        Path("matplotlibrc").write_text(COLOURS, encoding="utf-8")  # which matplotlib reads when it is imported
 
     def tell(self, kind, **what):
         """Tell the page of something."""
@@ -132,7 +134,7 @@ class Cells:
             return None
         self.flush()
         self.main._ = thing
-        if isinstance(thing, wengert_course.Report):
+        if isinstance(thing, course.Report):
             right, of = thing.score
             wrong = any(row.state == "wrong" for row in thing.rows)
             text = thing.text(self.columns)

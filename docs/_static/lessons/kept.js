@@ -21,21 +21,25 @@ export function keep(lesson, what) {
   }
 }
 
-const MINE = "wengert-mine.py";
-
-export function mine() {
-  try {
-    return localStorage.getItem(MINE) ?? "";
-  } catch {
-    return "";
-  }
+// A text under a name: what reads it, and what writes it.
+function text(called) {
+  const read = () => {
+    try {
+      return localStorage.getItem(called) ?? "";
+    } catch {
+      return "";
+    }
+  };
+  const write = (what) => {
+    try {
+      localStorage.setItem(called, what);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return [read, write];
 }
 
-export function keepMine(text) {
-  try {
-    localStorage.setItem(MINE, text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const [mine, keepMine] = text("wengert-mine.py");
+export const [runtimeKept, keepRuntime] = text("wengert-runtime"); // which Python the browser has had

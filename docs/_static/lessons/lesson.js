@@ -2,7 +2,7 @@
 // notebook that the page offers; without this program the page reads as it was written.
 import { Engine, place } from "../playground/engine.js";
 import { Editor } from "./editor.js";
-import { keep, keepMine, kept, mine } from "./kept.js";
+import { keep, keepMine, keepRuntime, kept, mine, runtimeKept } from "./kept.js";
 
 const SMALLEST = 0.6; // of its size: a drawing that would be smaller in its column scrolls
 const byId = (name) => document.getElementById(`ls-${name}`);
@@ -185,17 +185,25 @@ class Cell {
 
 let engine = null, ready = false, running = null, waiting = [], timer = 0;
 
-// Python is brought when a reader first means to write or to run.
-function begin() {
+// Python is brought when a reader first means to write or to run; where it has been before, when the page opens.
+function begin(unasked = false) {
   if (engine) return;
   ready = false;
-  const begun = (engine = new Engine(new URL("worker.js", import.meta.url), runtime, (what) => engine === begun && heard(what), missing));
-  if (!waiting.length) say("Python is being loaded.");
-  begun.ready.then(() => engine === begun && ((ready = true), say(""), running?.tell("runs")), (error) => engine === begun && missing(error));
+  const failed = (error) => engine === begun && missing(error, unasked && !running);
+  const begun = (engine = new Engine(new URL("worker.js", import.meta.url), runtime, (what) => engine === begun && heard(what), failed));
+  if (!waiting.length && !unasked) say("Python is being loaded.");
+  begun.ready.then(() => engine === begun && arrived(), failed);
 }
 
-function missing(error) {
-  say(`Python cannot be loaded: ${error.message}. It needs a browser from 2024 or later, and comes from ${runtime.host}.`);
+function arrived() {
+  ready = true;
+  keepRuntime(runtime.href);
+  say("");
+  running?.tell("runs");
+}
+
+function missing(error, quietly) {
+  if (!quietly) say(`Python cannot be loaded: ${error.message}. It needs a browser from 2024 or later, and comes from ${runtime.host}.`);
   finish("Python is not here");
   engine.end();
   engine = null; // the next run tries again
@@ -354,3 +362,4 @@ addEventListener("message", ({ data, source }) => {
 });
 offer();
 bar.hidden = false;
+if (runtimeKept() === runtime.href && !document.hidden) begin(true);

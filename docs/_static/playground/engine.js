@@ -3,7 +3,7 @@
 // Where Python comes from. An address may only name a place on this site: no link decides whose program runs here.
 export function place(usual) {
   const wish = new URLSearchParams(location.search).get("runtime"), own = new URL(wish ?? ".", location.href);
-  return wish && own.origin === location.origin ? own : new URL(usual);
+  return wish && own.origin === location.origin ? own : new URL(usual, location.href);
 }
 
 export class Engine {

@@ -3,20 +3,26 @@
 Pictures, steps and explanations are made from Values. A `ForeignGraph` makes one for each object below a result: a
 leaf, or a node made by hand whose closure runs the object's own `_backward`, after which the gradients are restored. So
 what is shown is what that class does, right or wrong. Only this module knows how such classes are written.
+
+In a class that has labels, a leaf without one goes by its name in a model that `__main__` holds; else it is a constant,
+and goes by its number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from typing import Any
 
 from wengert import modes
 from wengert.engine import Value
 from wengert.errors import OperandError
+from wengert.graph import Graph
 from wengert.ops import coerce, is_number, named
+from wengert.view.naming import number
 
-__all__ = ["PARTS", "ForeignGraph", "can_be_seen", "has_no_parts"]
+__all__ = ["PARTS", "ForeignGraph", "SeenGraph", "can_be_seen", "has_no_parts"]
 
 PARTS = ("_prev", "_children", "prev", "parents", "_parents", "children", "inputs", "src")  # names for the operands
 SYMBOLS, LABELS = ("_op", "op"), ("label", "name")
@@ -37,11 +43,27 @@ def has_no_parts(thing: Any) -> bool:
     return not issubclass(type(thing), Value) and all(_read(thing, name, thing) is thing for name in PARTS)
 
 
+class SeenGraph(Graph):
+    """The graph of another engine's result.
+
+    Attributes:
+        has_gradients: False if the class has no attribute `grad` yet.
+        owned: the names of the parameters of models, as `registered_names` has them.
+    """
+
+    def __init__(self, root: Any) -> None:
+        foreign = ForeignGraph(root)
+        super().__init__(foreign.root)
+        self.has_gradients: bool = _read(root, "grad", root) is not root
+        self.owned: dict[Value, list[str]] = foreign.owned
+
+
 class ForeignGraph:
     """Values for all objects below a result; Values stay themselves.
 
     Attributes:
         root: the Value of the result.
+        owned: the names of leaves that are parameters of models in `__main__`, as `registered_names` has them.
 
     Raises:
         OperandError: something below the result is not a number with operands, or depends on itself.
@@ -58,12 +80,15 @@ class ForeignGraph:
     def __init__(self, root: Any) -> None:
         self._nodes: dict[int, Value] = {}
         self._parts: dict[int, list[Any]] = {}  # the operands of each object, by its id; keeps all of them alive
+        self.owned: dict[Value, list[str]] = {}
+        self._bare: dict[int, Value] = {}  # the leaves without a label, by their object's id
         if issubclass(type(root), Value):
             self.root: Value = root
             return
         with modes.suspended():  # no hooks and modes, as nothing is computed here
             self._walk(root)
         self.root = self._nodes[id(root)]
+        self._name_leaves()
 
     def node_for(self, thing: Any) -> Value | None:
         """Return the Value of an object below the result; None if it is not there."""
@@ -85,20 +110,61 @@ class ForeignGraph:
                         raise OperandError(f"{_said(part)} depends on itself: a computation has no cycles")
                     waiting.append(part)
 
+    def _name_leaves(self) -> None:
+        """Label those leaves by their names in models, and the others by their numbers."""
+        for key, found in (_owned(self._bare) if self._bare else {}).items():
+            self.owned[self._bare[key]] = found
+            self._bare.pop(key).label = found[0].partition(" ")[2]
+        for node in self._bare.values():
+            node.label = number(node.data)
+
     def _make_node(self, thing: Any) -> Value:
         parts = self._parts[id(thing)]
         nodes = [self._nodes[id(part)] for part in parts]
-        number, label = _number(thing, "data"), _text(thing, LABELS)
+        data, label = _number(thing, "data"), _text(thing, LABELS)
         if not nodes:
-            node = Value(number, label=label)
+            node = Value(data, label=label)
+            if not label and any(not callable(_read(thing, name, callable)) for name in LABELS):
+                self._bare[id(thing)] = node
         else:
-            node = Value(number, nodes, _text(thing, SYMBOLS), label)
+            node = Value(data, nodes, _text(thing, SYMBOLS), label)
             rule = _rule(thing, node, parts, nodes)
             if rule is not None:
                 node._backward = rule
         if _read(thing, "grad") is not None and not callable(_read(thing, "grad")):
             node.grad = _number(thing, "grad")
         return node
+
+
+def _owned(wanted: Collection[int]) -> dict[int, list[str]]:
+    """Return what models in `__main__` call their parameters, by the parameters' ids; a model has `parameters()`."""
+    found: dict[int, list[str]] = {}
+    met: set[int] = set()
+    waiting: list[tuple[Any, list[str]]] = [(thing, []) for thing in vars(sys.modules["__main__"]).values()]
+    waiting = [(thing, outer) for thing, outer in waiting if _is_model(thing)]
+    while waiting:
+        thing, outer = waiting.pop()
+        if id(thing) in met:
+            continue
+        met.add(id(thing))
+        names = [*outer, f"{type(thing).__name__} "] if _is_model(thing) else outer
+        for key, part in _content(thing):
+            called = [name + ("" if name.endswith(" ") else ".") + str(key) for name in names]
+            if id(part) in wanted:
+                found.setdefault(id(part), called)
+            elif isinstance(part, (list, tuple, dict)) or _is_model(part):
+                waiting.append((part, called))
+    return found
+
+
+def _is_model(thing: Any) -> bool:
+    return callable(getattr(type(thing), "parameters", None)) and not isinstance(thing, type)
+
+
+def _content(thing: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(thing, (list, tuple)):
+        return enumerate(thing)
+    return (thing if isinstance(thing, dict) else getattr(thing, "__dict__", {})).items()
 
 
 # -- reading an object ------------------------------------------------------------------------------------------------

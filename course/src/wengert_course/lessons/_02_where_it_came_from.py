@@ -33,7 +33,7 @@ class Value:
         self.label = label
 
     ### END SOLUTION
-    # YOUR CODE HERE: __add__ and __mul__, which pass on the operands and their symbol
+    # YOUR CODE HERE: __add__ and __mul__, which pass on operands and symbol
     ### BEGIN SOLUTION
     def __add__(self, other):
         other = other if isinstance(other, Value) else Value(other)

@@ -132,7 +132,7 @@ o = Value(math.tanh(n.data), (n,), "tanh", label="o")
 1 - o.data**2
 
 # %%
-# YOUR CODE HERE: o.grad, then those of n, bias, both, x1w1, x2w2, and of x1, w1, x2, w2
+# YOUR CODE HERE: o.grad, then n, bias, both, x1w1, x2w2, x1, w1, x2, w2
 ### BEGIN SOLUTION
 o.grad = 1.0
 n.grad = (1 - o.data**2) * o.grad

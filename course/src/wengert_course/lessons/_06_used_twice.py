@@ -31,7 +31,7 @@ from wengert import course, draw, steps
 class Value:
     """What lesson 6 changes in it."""
 
-    # YOUR CODE HERE: __add__, __mul__ and tanh of lesson 5, with gradients that add up
+    # YOUR CODE HERE: __add__, __mul__, tanh, whose gradients add up
     ### BEGIN SOLUTION
     def __add__(self, other):
         other = other if isinstance(other, Value) else Value(other)

@@ -30,7 +30,7 @@ Value = course.mine(7).Value
 
 
 # %%
-# YOUR CODE HERE: class Neuron, with __init__(self, nin), __call__(self, x) and parameters
+# YOUR CODE HERE: class Neuron, with __init__, __call__ and parameters
 ### BEGIN SOLUTION
 class Neuron:
     def __init__(self, nin):
@@ -46,7 +46,7 @@ class Neuron:
 
 
 ### END SOLUTION
-# YOUR CODE HERE: class Layer, with __init__(self, nin, nout), __call__ and parameters
+# YOUR CODE HERE: class Layer, with __init__, __call__ and parameters
 ### BEGIN SOLUTION
 class Layer:
     def __init__(self, nin, nout):
@@ -61,7 +61,7 @@ class Layer:
 
 
 ### END SOLUTION
-# YOUR CODE HERE: class MLP, with __init__(self, nin, nouts), __call__ and parameters
+# YOUR CODE HERE: class MLP, with __init__, __call__ and parameters
 ### BEGIN SOLUTION
 class MLP:
     def __init__(self, nin, nouts):
@@ -106,14 +106,14 @@ draw(o)
 steps(o)
 
 # %% [markdown]
-# And this is all of the network at one point. A picture of more than a hundred boxes is folded; one call of `backward()`
-# gives each of the 41 its gradient.
+# And this is all of the network at one point. A picture of more than sixty boxes is folded, here neuron by neuron; one call
+# of `backward()` gives each of the 41 its gradient.
 
 # %%
 y = n([2.0, 3.0, -1.0])
 y.label = "y"
 y.backward()
-draw(y, limit=100)
+draw(y)
 
 # %%
 sum(p.grad != 0 for p in n.parameters()), "of 41 have a gradient"

@@ -4,7 +4,7 @@
 # Here are four points, and what a network should say of each. Yours says something else, since its weights were drawn at
 # random. **Which way do you turn forty-one numbers so that it comes closer, at all four points at once?**
 #
-# One number says how far off it is, the **loss**: the sum of $(\text{prediction} - \text{target})^2$ over the points. It is
+# One number says how far off it is, the **loss**: the mean of $(\text{prediction} - \text{target})^2$ over the points. It is
 # a Value, made from all 41 parameters, and you know how to get its slope with respect to each. Turn each a little the
 # other way, since the loss is to *fall*. And again. A round of it has four parts:
 #
@@ -42,7 +42,7 @@ untaught = MLP(3, [4, 4, 1])
 def forgetful(model, xs, ys, steps, rate):
     losses = []
     for _ in range(steps):
-        loss = sum((model(x) - y) ** 2 for x, y in zip(xs, ys))
+        loss = sum((model(x) - y) ** 2 for x, y in zip(xs, ys)) / len(xs)
         loss.backward()
         for p in model.parameters():
             p.data -= rate * p.grad
@@ -51,7 +51,7 @@ def forgetful(model, xs, ys, steps, rate):
 
 
 random.seed(9)
-without_zero = forgetful(MLP(3, [4, 4, 1]), xs, ys, 60, 0.05)
+without_zero = forgetful(MLP(3, [4, 4, 1]), xs, ys, 60, 0.2)
 [round(loss, 2) for loss in without_zero[::6]]
 
 # %% [markdown]
@@ -70,7 +70,7 @@ without_zero = forgetful(MLP(3, [4, 4, 1]), xs, ys, 60, 0.05)
 def train(model, xs, ys, steps, rate):
     losses = []
     for _ in range(steps):
-        loss = sum((model(x) - y) ** 2 for x, y in zip(xs, ys))
+        loss = sum((model(x) - y) ** 2 for x, y in zip(xs, ys)) / len(xs)
         for p in model.parameters():
             p.grad = 0.0
         loss.backward()
@@ -88,7 +88,7 @@ course.check(globals(), step=9)
 # %%
 random.seed(9)
 n = MLP(3, [4, 4, 1])
-losses = train(n, xs, ys, 60, 0.05)
+losses = train(n, xs, ys, 60, 0.2)
 [round(loss, 2) for loss in losses[::6]], [round(n(x).data, 2) for x in xs]
 
 # %% [markdown]
@@ -127,17 +127,22 @@ steps(loss)
 # A rate that is too small takes all day. And one that is too large? Six networks each, from six seeds:
 
 # %% tags=["unchecked"]
-for rate in (0.005, 0.05, 0.5):
+for rate in (0.05, 0.5, 5.0):
     ends = []
     for seed in range(6):
         random.seed(seed)
         ends.append(train(MLP(3, [4, 4, 1]), xs, ys, 25, rate)[-1])
-    learnt, stuck = sum(end < 0.5 for end in ends), sum(end > 3.9 for end in ends)
-    print(f"rate {rate}: {learnt} of 6 below 0.5, {stuck} stuck at 4 or above")
+    learnt, stuck = sum(end < 0.1 for end in ends), sum(end > 0.97 for end in ends)
+    print(f"rate {rate}: {learnt} of 6 below 0.1, {stuck} stuck at 1 or above")
 
 # %% [markdown]
-# With 0.5 the first steps are so long that a $\tanh$ lands where it is flat, near $-1$ or $1$. There its slope, $1 - t^2$, is
-# nearly 0, and no gradient gets through any more. The loss stands, and nothing says why.
+# With 0.05 it takes more rounds: after a hundred, all six have learnt. With 5 the first steps are so long that a $\tanh$ lands
+# where it is flat, near $-1$ or $1$. There its slope, $1 - t^2$, is nearly 0, and no gradient gets through any more. The loss
+# stands, and nothing says why.
+#
+# Many texts take the **sum** of the errors. With four points that is four times the mean, and so is every step: a rate of
+# 0.5 is then what 2 is here, and about half of all networks get stuck. With a mean, a rate that was good for four points is
+# still good for four thousand.
 #
 # ## Why ReLU gets stuck
 #
@@ -171,7 +176,7 @@ def network_of_relus():
 corners, either = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0.0, 1.0, 1.0, 0.0]
 random.seed(4)
 relus = network_of_relus()
-stuck = train(relus, corners, either, 100, 0.05)
+stuck = train(relus, corners, either, 100, 0.2)
 outputs = [relus(x).data for x in corners]
 stuck[-1], outputs, max(abs(p.grad) for p in relus.parameters())
 

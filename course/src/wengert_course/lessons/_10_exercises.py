@@ -27,7 +27,7 @@ class Value:
         return out
 
     def sigmoid(self):
-        s = 0.5 * (1 + math.tanh(0.5 * self.data))  # 1 / (1 + e^-x), without its overflow
+        s = 0.5 * (1 + math.tanh(0.5 * self.data))  # 1 / (1 + e^-x)
         out = Value(s, (self,), "sigmoid")
 
         def _backward():

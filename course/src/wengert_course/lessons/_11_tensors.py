@@ -39,7 +39,8 @@ import wengert
 from wengert import Value
 
 # %% tags=["unchecked"]
-n = 2_000 if sys.platform == "emscripten" else 1_000_000  # a browser's Python ends where a longer chain is given back
+# A browser's Python ends where a longer chain is given back.
+n = 2_000 if sys.platform == "emscripten" else 1_000_000
 x = Value(1e-7)
 y = x
 began = time.perf_counter()

@@ -71,7 +71,8 @@ import sys
 from wengert import draw, steps
 
 Value = course.mine(10).Value
-sys.setrecursionlimit(20_000)  # backward() calls itself for each value below another, and a sum of hundreds is deep
+# backward() calls itself for each value below another.
+sys.setrecursionlimit(20_000)
 
 
 def log_softmax(row):
@@ -120,17 +121,19 @@ print(f"at first {curve[0]:.4f}, learnt {curve[-1]:.4f}, counted {best:.4f}")
 # %% tags=["unchecked"]
 import matplotlib.pyplot as plt
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.4))
-left.plot(curve)
-left.axhline(best, color="gray", linestyle="--")
-left.set(xlabel="round", ylabel="mean surprise")
-middle.imshow([[n / max(1, sum(row)) for n in row] for row in N], cmap="Blues")
-middle.set(title="counted", xticks=range(27), yticks=range(27))
-right.imshow(learnt, cmap="Blues")
-right.set(title="learnt", xticks=range(27), yticks=range(27))
-for axes in (middle, right):
-    axes.set_xticklabels(letters, fontsize=5)
-    axes.set_yticklabels(letters, fontsize=5)
+plt.figure(figsize=(6, 2.5))
+plt.plot(curve)
+plt.axhline(best, color="gray", linestyle="--")
+plt.xlabel("round")
+plt.ylabel("mean surprise")
+
+counted = [[n / max(1, sum(row)) for n in row] for row in N]
+figure, both = plt.subplots(1, 2, figsize=(12, 6))
+for axes, title, table in zip(both, ("counted", "learnt"), (counted, learnt)):
+    axes.imshow(table, cmap="Blues")
+    axes.set_title(title)
+    axes.set_xticks(range(27), letters)
+    axes.set_yticks(range(27), letters)
 
 # %% [markdown]
 # The same table, found without counting anything. Nothing is gained, in a model as small as this. But a table of *triples* has

@@ -132,6 +132,9 @@ class Drawing:
             if (not include or kind in include) and not (exclude and kind in exclude)
         }
 
+    def __str__(self) -> str:
+        return f"{self!r}: .save('graph.svg') writes it to a file"
+
     def __repr__(self) -> str:
         values, boxes, parts = len(self.folding.graph), len(self.picture.boxes), self._parts
         of_them = f", {parts} of them folded" if parts else ""

@@ -80,9 +80,10 @@ class Folding:
         self._names = [name if names else value.label or name for value, name in called]
         self._gradients = [value.grad for value in graph.values]
         self._known = computed(graph, self._gradients)
-        self._path = frozenset(steepest(graph, self._gradients))  # indices in graph.operands
+        path = steepest(graph, self._gradients)  # indices in graph.operands
+        self._path = frozenset(path if all(self._known[graph.operands[at]] for at in path) else [])
         self._hot = frozenset([len(graph) - 1, *(graph.operands[at] for at in self._path)] if self._path else [])
-        self._stops, self._notes = stopping(graph)
+        self._stops, self._notes = stopping(graph, self._known)
         self.scopes: list[Scope]
         self.scopes, self._made = ([], bytearray()) if names else self._owned()
         places: Sequence[int] = range(len(graph))

@@ -8,15 +8,26 @@ from array import array
 from math import inf, log
 from typing import Any
 
+from wengert.engine import Value
 from wengert.errors import OperandError
 from wengert.graph import Graph
 from wengert.ops import by_hand
-from wengert.view.foreign import EXPECTED, PARTS, ForeignGraph, can_be_seen, has_no_parts
+from wengert.view.foreign import EXPECTED, PARTS, SeenGraph, can_be_seen, has_no_parts
 from wengert.view.naming import clean, number
 from wengert.view.scopes import edges
 
-__all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "edges", "graph_of", "is_by_hand", "silent", "steepest"]
-__all__ += ["stopping"]
+__all__ = [
+    "NOT_COMPUTED",
+    "alone",
+    "computed",
+    "constants",
+    "edges",
+    "graph_of",
+    "has_gradients",
+    "is_by_hand",
+    "silent",
+]
+__all__ += ["steepest", "stopping"]
 
 FEW = 3  # the largest number of constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
@@ -29,8 +40,10 @@ def graph_of(root: Any) -> Graph:
     Raises:
         OperandError: `root` is neither.
     """
+    if issubclass(type(root), Value):
+        return Graph(root)
     if can_be_seen(root):
-        return Graph(ForeignGraph(root).root)
+        return SeenGraph(root)
     hint = f"; for other classes: {EXPECTED}"
     if issubclass(type(root), (list, tuple)):
         hint = ": draw one of them, or their sum"
@@ -63,11 +76,22 @@ def silent(graph: Graph) -> frozenset[int]:
     return frozenset([i for i, code in enumerate(graph.codes) if code == by_hand.code and values[i]._closure is None])
 
 
-def stopping(graph: Graph) -> tuple[frozenset[int], list[str]]:
-    """Return the values to mark as ones where the gradient stops, and the note below the picture."""
+def has_gradients(graph: Graph) -> bool:
+    """Return False if the class of a result has no attribute `grad` yet."""
+    return getattr(graph, "has_gradients", True)
+
+
+def stopping(graph: Graph, known: bytearray) -> tuple[frozenset[int], list[str]]:
+    """Return the values to mark as ones where the gradient stops, and the note below the picture.
+
+    Args:
+        graph: the computation.
+        known: what `computed` returns for it.
+    """
     stops = silent(graph)
     if stops and len(stops) == len(graph) - len(graph.leaves):
-        return frozenset(), ["no value has a _backward yet: no gradient is passed on"]
+        waits = known[-1] and not all(known)  # else there is nothing to pass on, or it was written by hand
+        return frozenset(), ["no value has a _backward yet: no gradient is passed on"] if waits else []
     return stops, ["dashed: it has no _backward, and the gradient stops there"] if stops else []
 
 
@@ -114,16 +138,19 @@ def steepest(graph: Graph, gradients: list[float]) -> list[int]:
     A gradient is the sum over all paths of the product of the partials along each (Bauer 1974); this is the path with
     the largest product in absolute value, where nan counts as the largest, among the paths to operands of the first
     operations: the path to the bias of the last layer is short, and its gradient says nothing about the other layers.
-    It is empty before a backward pass, and if every path has a partial of 0.
+    A leaf that is labelled with its own number is a constant, and ends no path. It is empty before a backward pass, and
+    if every path has a partial of 0.
     """
     if gradients[-1] == 0.0:
         return []
     first: set[int] = set()
+    named = [(x, graph.values[x]) for x in graph.leaves]
+    leaves = {x for x, value in named if not value.label or value.label != number(value.data)}
     for place in range(len(graph)):
         operands = [x for _, x in edges(graph, place)]
         if not any(graph.codes[x] for x in operands):
             first.update(operands)
-    return _steepest(graph, first) or _steepest(graph, set(graph.leaves))
+    return _steepest(graph, first & leaves) or _steepest(graph, leaves or set(graph.leaves))
 
 
 def _steepest(graph: Graph, ends: set[int]) -> list[int]:

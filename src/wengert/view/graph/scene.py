@@ -10,7 +10,7 @@ from math import isfinite
 
 from wengert.graph import Graph
 from wengert.ops import BY_NAME
-from wengert.view.graph.read import NOT_COMPUTED, constants
+from wengert.view.graph.read import NOT_COMPUTED, constants, has_gradients
 from wengert.view.naming import TITLE, clean, ending, number
 
 __all__ = ["PATH", "SIGNED", "Box", "Cell", "Edge", "Picture", "cell_of", "value_box", "with_constants"]
@@ -125,13 +125,16 @@ def value_box(graph: Graph, place: int, grad: float | None, label: str) -> Box:
     kind = "interior" if graph.codes[place] else "leaf"
     lines = [clean(label, TITLE)] if label else []
     lines += ["a leaf" if kind == "leaf" else f"made by {clean(op, TITLE) or 'hand'}", f"data {value.data!r}"]
-    lines += ["grad not computed: no backward pass has reached it" if grad is None else f"grad {grad!r}"]
+    rows = [cell_of("data", value.data)]
+    if has_gradients(graph):
+        lines += ["grad not computed: no backward pass has reached it" if grad is None else f"grad {grad!r}"]
+        rows.append(cell_of("grad", grad))
     shown = clean(label) if label == value.label else ending(label)
     return Box(
         kind,
         shown,
         clean(op, SYMBOL),
-        [cell_of("data", value.data), cell_of("grad", grad)],
+        rows,
         "\n".join(lines),
         place,
     )

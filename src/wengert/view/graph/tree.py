@@ -8,7 +8,7 @@ from typing import Any
 
 from wengert.errors import ArgumentError, counted
 from wengert.graph import Graph
-from wengert.view.graph.read import NOT_COMPUTED, alone, computed, constants, edges, graph_of, stopping
+from wengert.view.graph.read import NOT_COMPUTED, alone, computed, constants, edges, graph_of, has_gradients, stopping
 from wengert.view.naming import clean, number, placed
 
 __all__ = ["Tree", "tree"]
@@ -56,15 +56,16 @@ def tree(root: Any, *, limit: int | None = 40) -> Tree:
         limit = sys.maxsize
     elif type(limit) is not int or limit < 1:
         raise ArgumentError(f"limit is {limit!r:.40}; expected an int >= 1, the number of lines, or None for all")
-    stops, notes = stopping(graph)
-    return Tree("\n".join([*_Lines(graph, stops).lines(limit), *([] if stops else notes), *alone(root)]))
+    written = _Lines(graph)
+    return Tree("\n".join([*written.lines(limit), *([] if written.stops else written.notes), *alone(root)]))
 
 
 class _Lines:
-    def __init__(self, graph: Graph, stops: frozenset[int]) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.stops = stops
         self.known = computed(graph, [value.grad for value in graph.values])
+        self.stops, self.notes = stopping(graph, self.known)
+        self.has_gradients = has_gradients(graph)
         self.placed = placed(graph)[0]
         self.numbers: dict[int, int] = {}  # the numbers of values that are referred to
         self.shared = {operand for operand, uses in Counter(graph.operands).items() if uses > 1}
@@ -109,9 +110,9 @@ class _Lines:
         """Write the line of a value."""
         value = self.graph.values[place]
         mark = f"#{self.number(place)} " if place in self.shared or place in self.numbers else ""
-        grad = number(value.grad) if self.known[place] else NOT_COMPUTED
+        grad = f"  grad {number(value.grad) if self.known[place] else NOT_COMPUTED}" if self.has_gradients else ""
         stops = "  no _backward" if place in self.stops else ""
-        return f"{mark}{self.name(place)}  data {number(value.data)}  grad {grad}{stops}"
+        return f"{mark}{self.name(place)}  data {number(value.data)}{grad}{stops}"
 
     def name(self, place: int) -> str:
         """Write a value's label, or its name in a model, and its operation, if that is not part of the name."""

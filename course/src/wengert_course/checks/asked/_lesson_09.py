@@ -5,7 +5,7 @@ def train(own, draw):
     """train(model, xs, ys, steps, rate)
 
     forward, zero, backward and update, so many times; it gives the list
-    of the losses
+    of the losses, each the mean of (prediction - target)**2
     """
     for nin, count, steps, rate in ((2, 3, 4, 0.05), (3, 2, 6, 0.02)):
         model = own.MLP(nin, [3, 1])
@@ -24,7 +24,7 @@ def train(own, draw):
         for _ in range(steps):
             loss = own.make(0.0)
             for x, y in zip(xs, ys):
-                loss = loss + (model(x) - y) ** 2
+                loss = loss + (model(x) - y) ** 2 * (1 / count)
             gradients = own.backward(loss, parameters)
             for p, gradient in zip(parameters, gradients):
                 own.put(p, own.number(p) - rate * gradient)
@@ -36,6 +36,9 @@ def train(own, draw):
         given = own.train(model, [list(x) for x in xs], list(ys), steps, rate)
         if isinstance(given, list) and any(own.is_value(one) for one in given):
             own.wrong(f"{call} gives Values: a loss is a number, its .data")
+        first = given[0] if isinstance(given, list) and given else None
+        if isinstance(first, float) and abs(first - count * wanted[0]) < 1e-9 * first:
+            own.wrong(f"{call} has the sum of the squared errors as its loss: for their mean, divide it by len(xs)")
         where = f"the network has {nin} inputs and there are {count} examples"
         own.same(call, given, wanted, where)
         found = [own.number(p) for p in parameters]
