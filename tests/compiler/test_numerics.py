@@ -272,6 +272,19 @@ def test_arrays_are_filled_in_place(function: Any) -> None:
     assert " was 0" not in compiled.report()  # no guard of a number
 
 
+def test_items_of_an_array_of_a_numpy_type_are_of_that_type() -> None:
+    """A loop over ``x.astype(bool)`` reads `np.bool_`: ``~np.True_`` is 0, and ``~True`` would be -2."""
+
+    def function(x: Any) -> Any:
+        inverted = sum([x[0] * float(~k) for k in x[1:].astype(bool)])
+        return inverted + sum([x[i.item()] for i in np.argsort(x)])
+
+    compiled = wengert.compile(function)
+    for x in ([0.0, 2.0], [1.0, 2.0], [3.0, 4.0], [3.0, 0.0]) * 3:
+        assert compiled(np.array(x)) == function(np.array(x))
+    assert "uncompiled" not in compiled.report()
+
+
 def test_a_filled_array_is_one_of_floats() -> None:
     def function(x: Any) -> Any:
         z = np.zeros((2, 2))

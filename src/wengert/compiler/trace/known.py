@@ -56,19 +56,18 @@ PACKAGES = frozenset(["numpy", "wengert", "importlib"])
 FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package: their objects may change
 OURS = ("builtins", "typing", "wengert")  # their `__init_subclass__` has no side effects
 HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was created at run time
-SEEN: dict[tuple[int, Any], tuple[Any, bool]] = {}
+SEEN: dict[Any, bool] = {}
 MOST = 4096  # entries in SEEN
 
 
 def is_known(code: CodeType, names: dict[str, Any]) -> bool:
     """Return True for code that is not followed, given the globals that it runs with."""
-    at = id(code), names.get("__name__")  # several modules may have equal code
-    _, known = SEEN.get(at, (None, None))
+    at = code, names.get("__name__")  # several modules may have equal code
+    known = SEEN.get(at)
     if known is None:
         if len(SEEN) >= MOST:
             SEEN.clear()
-        known = is_known_module(names)
-        SEEN[at] = code, known  # which lives on, so that no other code has its id
+        known = SEEN[at] = is_known_module(names)
     return known
 
 

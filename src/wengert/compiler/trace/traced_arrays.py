@@ -86,9 +86,10 @@ class TracedArray(np.ndarray):
 
     def __iter__(self) -> Any:
         """Read items one by one, as they are then."""
-        if self.ndim != 1:
+        items: Any = self.view(np.ndarray)
+        if items.ndim != 1 or items.dtype != object:  # `item` makes Python's numbers of NumPy's
             return super().__iter__()
-        return map(self.view(np.ndarray).item, range(len(self)))
+        return map(items.item, range(len(items)))
 
     def __getitem__(self, key: Any) -> Any:
         """Return an item or a part; traced integers choose at run time."""
