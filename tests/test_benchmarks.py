@@ -251,7 +251,7 @@ def test_instructions_say_what_is_missing(capsys, monkeypatch):
     assert "no such commit: no-such-commit" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # XLA compiles for seconds; whoever measures has the steps compared before
 @pytest.mark.jax
 @pytest.mark.torch
 def test_steps_of_fit_are_those_by_hand(monkeypatch):

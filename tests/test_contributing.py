@@ -22,7 +22,7 @@ def applied(tmp_path: Path, section: str) -> Path:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (found,) = re.findall(rf"^## {re.escape(section)}\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
     copy = tmp_path / "wengert"
-    shutil.copytree(ROOT / "src" / "wengert", copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
+    shutil.copytree(ROOT / "src" / "wengert", copy, ignore=shutil.ignore_patterns("*.so", "*.pyd"))
     for diff in re.findall(r"```diff\n(.*?)```", found, re.DOTALL):
         for name, hunks in re.findall(r"^--- .*\n\+\+\+ b/src/wengert/(.*)\n((?:(?!--- ).*\n)*)", diff, re.MULTILINE):
             path = copy / name
@@ -170,22 +170,18 @@ def test_one_row_is_shown_by_the_stub(with_softsign: Path) -> None:
     assert "@overload\ndef softsign(x: float, /) -> float: ...\n" in stub
 
 
-@pytest.mark.parametrize("library", ["torch", "jax", "mpmath"])
-def test_one_row_is_compared_beside(library: str, with_softsign: Path) -> None:
+@pytest.mark.parametrize("library", ["mpmath", *PRINTED])
+def test_one_row_is_compared_with_a_library_and_printed_for_it(library: str, with_softsign: Path) -> None:
+    """NumPy has no gradients to compare with, and mpmath no arrays; the others are imported once for both."""
+    pytest.importorskip("numpy")
     pytest.importorskip(library)
-    program = f"""
+    compared = f"""
 report = wengert.compare(f, 0.5, against={library!r})
 assert report.largest <= 2.0, report
 assert "no counterpart" not in str(report)
 """
-    run(with_softsign, OPERATION + program)
-
-
-@pytest.mark.parametrize("language", PRINTED)
-def test_one_row_is_compiled_and_printed_for(language: str, with_softsign: Path) -> None:
-    pytest.importorskip("numpy")
-    pytest.importorskip(language)
-    run(with_softsign, OPERATION + COMPILED + PRINTED[language])
+    printed = COMPILED + PRINTED[library] if library in PRINTED else ""
+    run(with_softsign, OPERATION + (compared if library != "numpy" else "") + printed)
 
 
 def test_one_row_is_computed_by_the_page_of_steps(with_softsign: Path) -> None:

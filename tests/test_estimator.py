@@ -39,7 +39,7 @@ def data(kind: type[WengertEstimator]) -> tuple[Any, Any]:
 @pytest.mark.filterwarnings("ignore")  # the checks provoke them
 @every_kind
 def test_all_that_scikit_learn_checks(kind: type[WengertEstimator]) -> None:
-    found = check_estimator(kind(), on_fail=None, on_skip=None)
+    found = check_estimator(kind(max_iter=40), on_fail=None, on_skip=None)  # they fit it some hundred times
     assert [(each["check_name"], each["exception"]) for each in found if each["status"] == "failed"] == []
     assert [each["check_name"] for each in found if each["status"] != "passed"] in ([], ["check_array_api_input"])
     assert len(found) > 55

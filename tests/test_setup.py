@@ -161,7 +161,10 @@ def test_every_compiler_is_found_or_said_not_to_be_here(tmp_path: Path, monkeypa
         (tmp_path / name).chmod(0o755)
     (tmp_path / "cc").symlink_to("gcc-12")
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
     here, missing = compilers.compilers()
     assert here == ["cc", "clang-22"]  # gcc-12 is cc
     assert sorted([*here, "gcc-12", *missing]) == sorted([*compilers.NAMED, "ziglang"])
+    monkeypatch.setenv("CC", "ccache gcc-12 -pthread")
+    assert compilers.compilers()[0] == ["ccache gcc-12 -pthread", "clang-22"]

@@ -1,5 +1,5 @@
-// What is wider than the page scrolls, and whoever has no mouse scrolls what has the focus.
-const wide = "article :is(pre, .highlight, .math, .math-wrapper, .cell_output, .cell_output > *, .table-wrapper)";
+// What is wider than the page scrolls, and whoever has no mouse scrolls what has the focus. (The playground has its own.)
+const wide = "article :is(pre, .highlight, .math, .math-wrapper, .cell_output, .cell_output > *, .table-wrapper):not(.pg *)";
 const reachable = () => {
   for (const part of document.querySelectorAll(wide)) {
     const scrolls = part.scrollWidth > part.clientWidth && getComputedStyle(part).overflowX !== "visible";

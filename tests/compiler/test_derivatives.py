@@ -109,7 +109,7 @@ def weighted(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 def test_programs_of_layers_with_parameters(seed: int) -> None:
     """The derivatives are Values, which reach the parameters; `map` gives their numbers for a batch."""
     made = lifting_fuzz.program(seed, 6)

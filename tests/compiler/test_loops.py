@@ -361,7 +361,7 @@ def test_a_loop_that_breaks_a_rule_is_refused() -> None:
             verify(broken)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, 20, 5))
 def test_random_recurrences(first: int) -> None:
     wrong = {}

@@ -172,8 +172,7 @@ def test_the_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         wengert.compile(lambda x: x, backend="xla")
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.slow
+@pytest.mark.nightly  # ten seconds each; at each change XLA runs the programs below, and random ones run natively
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_programs(seed: int) -> None:
     error, refused = lifting_fuzz.run(seed, backend="xla")

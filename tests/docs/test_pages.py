@@ -13,7 +13,10 @@ from tests.docs.conftest import paint, resize
 from tests.view.browsing import keep
 
 pytestmark = pytest.mark.browser
-SIZES = [1366, 390]
+HEIGHTS = {1366: 900, 390: 844}
+SIZES = list(HEIGHTS)
+VIEWS = [(1366, "dark"), (390, "light")]
+"""Each width and each of light and dark, once: colours do not depend on widths. At night, every pair of them."""
 AUDIT = "const done = arguments[0]; axe.run(document, {iframes: false}).then((found) => done(found.violations))"
 
 CLIPPED = """
@@ -26,6 +29,19 @@ CLIPPED = """
     }).map((e) => e.outerHTML.slice(0, 200));
 """
 
+ONCE = """
+    const outline = (e) => `${e.tagName}.${e.className}(${[...e.children].map(outline)})`;
+    const chain = (e) => e.matches("article") ? "" : `${chain(e.parentElement)} ${e.tagName}.${e.className}`;
+    const seen = new Set();
+    const again = (selector, told) =>
+      [...document.querySelectorAll(`article ${selector}`)].filter((e) => seen.size == seen.add(told(e)).size);
+    again("tr", outline).forEach((row) => row.remove());
+    again(":is(.highlight, .sig, code) span[class]", chain).forEach((word) => word.replaceWith(...word.childNodes));
+"""
+"""Leaves of what is repeated on a page the first one: of a table's rows that are made of the same elements and classes,
+and of the words of programs that are coloured alike. axe takes a minute for a table of a thousand rows.
+"""
+
 
 def written() -> list[str]:
     """Every page of the documentation, by its address."""
@@ -35,6 +51,21 @@ def written() -> list[str]:
     return sorted([*pages, *(f"{path.stem}.html" for path in docs.glob("*.md")), *lessons])
 
 
+def look(browser: Any, page: str, width: int, theme: str) -> None:
+    resize(browser, width, HEIGHTS[width])
+    paint(browser, theme)
+    keep(browser, f"{page.removesuffix('.html').replace('/', '-')}-{width}-{theme}")
+    assert browser.execute_script("return document.documentElement.scrollWidth") == width
+    assert browser.execute_script(CLIPPED) == [], width
+
+
+def audit(browser: Any, width: int, theme: str) -> None:
+    resize(browser, width, HEIGHTS[width])
+    paint(browser, theme)
+    found = {rule["id"]: [node["html"][:200] for node in rule["nodes"]] for rule in browser.execute_async_script(AUDIT)}
+    assert found == {}, (width, theme)
+
+
 @pytest.mark.parametrize("page", written())
 def test_nothing_is_in_the_way_of_a_reader(read: Callable[..., Any], axe: str, page: str) -> None:
     """At a desk and on a phone, light and dark: axe finds nothing, nothing scrolls sideways, no text is cut.
@@ -42,19 +73,38 @@ def test_nothing_is_in_the_way_of_a_reader(read: Callable[..., Any], axe: str, p
     (Frames are pages of their own, and tested as such.)
     """
     browser = read(page)
+    for view in VIEWS:
+        look(browser, page, *view)
+    browser.execute_script(ONCE)
     browser.execute_script(axe)
-    for width, height in zip(SIZES, (900, 844), strict=True):
-        resize(browser, width, height)
+    for view in VIEWS:
+        audit(browser, *view)
+
+
+@pytest.mark.nightly  # minutes for the longest page
+@pytest.mark.parametrize("page", written())
+def test_nor_is_anything_at_either_width_in_either_colours(read: Callable[..., Any], axe: str, page: str) -> None:
+    """Each width with each of light and dark, and of what is repeated on a page every one."""
+    browser = read(page)
+    browser.execute_script(axe)
+    for width in SIZES:
         for theme in ("light", "dark"):
-            paint(browser, theme)
-            found = {
-                rule["id"]: [node["html"][:200] for node in rule["nodes"]]
-                for rule in browser.execute_async_script(AUDIT)
-            }
-            assert found == {}, (width, theme)
-            keep(browser, f"{page.removesuffix('.html').replace('/', '-')}-{width}-{theme}")
-        assert browser.execute_script("return document.documentElement.scrollWidth") == width
-        assert browser.execute_script(CLIPPED) == [], width
+            look(browser, page, width, theme)
+            audit(browser, width, theme)
+
+
+def test_of_what_is_repeated_the_first_is_audited(read: Callable[..., Any], axe: str) -> None:
+    """A fault that only some rows of a table have, or only one kind of word in a program, is found all the same."""
+    browser = read("special-values.html")
+    before = browser.execute_script("return document.querySelectorAll('article *').length")
+    browser.execute_script("""
+        const last = [...document.querySelectorAll("article tr")].at(-1);
+        last.cells[0].innerHTML = "<a style='color: #eee; background: #fff' href='#'>pale</a>";
+    """)
+    browser.execute_script(ONCE)
+    assert browser.execute_script("return document.querySelectorAll('article *').length") < before / 4
+    browser.execute_script(axe)
+    assert [rule["id"] for rule in browser.execute_async_script(AUDIT)] == ["color-contrast"]
 
 
 @pytest.mark.parametrize("page", ["index.html", "gallery.html", "pictures.html", "course/06_used_twice.html"])

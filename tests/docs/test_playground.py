@@ -68,10 +68,16 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compiled(runtime: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page built, with all that it needs but the runtime."""
-    pytest.importorskip("furo", reason="needs furo: pip install '.[docs]'")
+    """The page built, with all that it needs but the runtime: of the site, where that is built already."""
     folder = tmp_path_factory.mktemp("site")
-    build(folder, runtime)
+    site = Path(os.environ.get("WENGERT_SITE", folder))
+    if (site / "_static" / "playground" / "library.zip").exists():
+        shutil.copy(site / "playground.html", folder)
+        shutil.copytree(site / "_static", folder / "_static")
+        (folder / "favicon.ico").touch()
+    else:
+        pytest.importorskip("furo", reason="needs furo: pip install '.[docs]'")
+        build(folder, runtime)
     return folder
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.once  # what is compared is what the compiler sees, and what changes behind its back
 def test_a_sample_of_the_scenarios() -> None:
     """In a process that has compiled nothing yet, from which each side is forked."""
-    command = [sys.executable, "-m", "tests.scenarios", "--sample", "12", "--backend", "auto"]
+    command = [sys.executable, "-m", "tests.scenarios", "--sample", "6", "--backend", "auto"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 

@@ -75,7 +75,7 @@ def same(stretches: list[int], **how: Any) -> None:
     assert sum(stretches) > len(stretches) > 0
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", ["adam", *(pytest.param(n, marks=nightly) for n in OPTIMIZERS if n != "adam")])
 def test_the_steps_of_an_epoch_in_few_loops(name: str, stretches: list[int]) -> None:
     """The last batch has fewer rows; and each optimizer's rule is its own text."""
     same(stretches, make=OPTIMIZERS[name])

@@ -63,7 +63,7 @@ def test_the_direction_is_that_of_every_kind_of_file(tmp_path: Path) -> None:
     down = draw(o, rankdir="TB")
     assert "rankdir=TB;" in down.to_dot()
     assert "rankdir=LR;" in draw(o).to_dot()
-    draw(moons(200), rankdir="TB").save(tmp_path / "g.html")
+    draw(moons(20), rankdir="TB").save(tmp_path / "g.html")
     folding = Folding(Graph(o), rankdir="TB")
     assert read(sheet(folding.picture()[0])[0]).height > read(sheet(Folding(Graph(o)).picture()[0])[0]).height
 
