@@ -260,6 +260,13 @@ def test_a_wrong_number_of_inputs_names_both(model: Module, x: list[float]) -> N
         model(x)  # type: ignore[operator]
 
 
+def test_all_rows_at_once() -> None:
+    with pytest.raises(
+        LengthError, match=r"expected 3 inputs, got a list of 4 rows: write \[model\(row\) for row in rows"
+    ):
+        MLP(3, [4, 1])([[2.0, 3.0, -1.0]] * 4)
+
+
 NO_ROWS: list[Any] = [1.0, 3, Value(1.0), None, "abc", b"abc", iter([1.0, 2.0, 3.0]), (float(i) for i in range(3))]
 NO_ROWS += [{1: 2.0, 3: 4.0, 5: 6.0}, {1.0, 2.0, 3.0}, frozenset([1.0, 2.0, 3.0]), {"a": 1, "b": 2, "c": 3}.values()]
 
@@ -321,13 +328,14 @@ def test_arguments_out_of_range(make: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("make", "name", "ours"),
     [
-        (lambda: MLP(n_inputs=3, layer_sizes=[4, 4, 1]), "layer_sizes", "nin, nouts, activation, output, "),
+        (lambda: MLP(n_inputs=3, layer_sizes=[4, 4, 1]), "layer_sizes", "nin, nouts, .*; write nouts for layer_sizes$"),
         (lambda: MLP(3, layer_sizes=[4, 4, 1]), "layer_sizes", "nin, nouts, "),
         (lambda: MLP(n_inputs=3, nouts=[4, 4, 1]), "n_inputs", "nin, nouts, "),
         (lambda: MLP(3, [4, 1], nonlin=False), "nonlin", "nin, nouts, activation, output, "),
         (lambda: Layer(n_in=3, n_out=2), "n_in", "nin, nout, activation, "),
-        (lambda: Layer(3, n_neurons=2), "n_neurons", "nin, nout, "),
-        (lambda: Neuron(n_in=3), "n_in", "nin, activation, bias, weights, nonlin, rng$"),
+        (lambda: Layer(3, n_neurons=2), "n_neurons", "nin, nout, .*; write nout for n_neurons$"),
+        (lambda: MLP(3, [4, 1], activaton="tanh"), "activaton", r".*; did you mean activation\?$"),
+        (lambda: Neuron(n_in=3), "n_in", "nin, activation, bias, weights, nonlin, rng; write nin for n_in$"),
         (lambda: Neuron(n_inputs=3, activation="tanh"), "n_inputs", "nin, "),
     ],
 )

@@ -32,6 +32,12 @@ from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
 
+ELSEWHERE = {  # parameter -> its names in tutorials and other libraries
+    "nin": ("n_in", "n_inputs", "in_features", "input_size", "inputs"),
+    "nout": ("n_out", "n_outputs", "out_features", "output_size", "outputs", "n_neurons"),
+    "nouts": ("n_outs", "layer_sizes", "hidden_sizes", "sizes", "layers"),
+}
+
 Activation = str | Callable[[Value], Value]
 
 
@@ -71,7 +77,11 @@ class Module:
         if named and getattr(init, "__module__", "") == __name__:  # a class below, not the user's
             known = [name for name in init.__annotations__ if name != "return"]
             for name in sorted(named.keys() - known):
-                raise ArgumentError(f"{cls.__name__} has no parameter {name}: its parameters are {', '.join(known)}")
+                own = [own for own, others in ELSEWHERE.items() if name in others and own in known]
+                hint = f"; write {own[0]} for {name}" if own else did_you_mean(name, known)
+                raise ArgumentError(
+                    f"{cls.__name__} has no parameter {name}: its parameters are {', '.join(known)}{hint}"
+                )
         if (
             init is vars(MLP)["__init__"]
             and len(arguments) == 1
@@ -477,7 +487,9 @@ def _check_inputs(x: object, nin: int) -> None:
     if isinstance(x, (str, bytes, Mapping)) or not (hasattr(x, "__len__") and hasattr(x, "__getitem__")):
         raise OperandError(f"expected a list of {counted(nin, 'input')}, got {x!r}")
     if len(x) != nin:
-        raise LengthError(f"expected {counted(nin, 'input')}, got {len(x)}")
+        rows = len(x) > 0 and hasattr(x[0], "__len__") and not isinstance(x[0], str)
+        got = f"a list of {counted(len(x), 'row')}: write [model(row) for row in rows]" if rows else len(x)
+        raise LengthError(f"expected {counted(nin, 'input')}, got {got}")
 
 
 if not TYPE_CHECKING:  # a type checker would take any name
