@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError, refer
@@ -34,7 +35,7 @@ def _publish(row: table.Op) -> Callable[..., Any]:
     for name in (row.name, *row.aliases):
         if row.arity is not None and not row.shapes:
             setattr(Functions, name, function)
-        elif name in vars(Functions):  # of an operation with this name that is being replaced
+        elif isinstance(vars(Functions).get(name), FunctionType):  # of an operation that is being replaced
             delattr(Functions, name)
     return function
 

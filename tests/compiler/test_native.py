@@ -240,6 +240,16 @@ def test_vector_functions_keep_the_promise(name: str, width: int) -> None:
 # ------------------------------------------------------------------------------------------------- the kernel
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8, 9, 17, 40])
+def test_numbers_of_a_batch_get_into_lanes_and_out_again(size: int) -> None:
+    """As many cells at a time as there are lanes, and what is left one by one."""
+    draw = np.random.default_rng(size)
+    made = wengert.compile(lambda x, k: [a * b + k for a, b in zip(x, x[::-1], strict=True)], backend="native")
+    for count in (1, 3, 4, 5, 8, 9, 17):
+        x, k = draw.normal(size=(count, size)), draw.integers(-9, 9, count)
+        assert np.array_equal(made.map(x, k), x * x[:, ::-1] + k[:, None])
+
+
 def test_what_only_python_can_do_is_numpys() -> None:
     made = wengert.compile(lambda x: whole(x * BIAS[1]), backend="native")
     total = made.mean([0.5, 1.0, 2.0])

@@ -161,6 +161,9 @@ class C(Emitter):
     def sums(self, xs: Sequence[Register]) -> Register:
         return xs[0]
 
+    def transposed(self, xs: Sequence[Register]) -> Sequence[Register]:
+        return xs
+
     def checked(self, place: Place, lanes: int, extent: int) -> Place:
         """Return the place: C compilers have sanitizers for this."""
         return place

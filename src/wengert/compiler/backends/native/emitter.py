@@ -184,6 +184,10 @@ class Emitter(ABC):
     def sums(self, xs: Sequence[Register]) -> Register:
         """Return the sums over the lanes of as many values as there are lanes."""
 
+    @abstractmethod
+    def transposed(self, xs: Sequence[Register]) -> Sequence[Register]:
+        """Return from as many values as there are lanes the first lanes of all, the second ones, and so on."""
+
     # Memory and loops.
 
     @abstractmethod

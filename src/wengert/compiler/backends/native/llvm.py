@@ -246,6 +246,18 @@ class LLVM(BitEmitter):
             ]
         return xs[0]
 
+    def transposed(self, xs: Sequence[Register]) -> Sequence[Register]:
+        lanes, xs, bit = len(xs), list(xs), 1
+        while bit < lanes:  # swap one bit of a value's number with that of its lane
+            for k in range(lanes):
+                if not k & bit:
+                    x, y = xs[k], xs[k | bit]
+                    low = [lanes + (n ^ bit) if n & bit else n for n in range(lanes)]
+                    high = [lanes + n if n & bit else n | bit for n in range(lanes)]
+                    xs[k], xs[k | bit] = self.shuffle(x, low, y), self.shuffle(x, high, y)
+            bit *= 2
+        return xs
+
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def pointer(self, memory: Memory, place: Place) -> str:

@@ -326,38 +326,54 @@ class Lowering(Computes):
     # -- arguments and results ----------------------------------------------------------------------------------------
 
     def pack(self, array: Array) -> None:
-        """Move the examples of an input into lanes."""
+        """Move the examples of an input into lanes, as many cells at a time as there are lanes."""
         home = self.rows[id(array)]
         block = self.block or at(0)
 
-        def put(places: dict[int, list[Place]], lanes: int) -> None:
+        def lanes_from(cell: Place, count: int) -> list[Register]:
+            """Load so many cells of each lane's example."""
             values = []
             for k in range(self.width):
-                where = affine(home.base, [(places[0][0], 1), (self.to.row(block, k), home.pitch)])
-                value = self.to.load(home.memory, where)
+                where = affine(home.base, [(cell, 1), (self.to.row(block, k), home.pitch)])
+                value = self.to.load(home.memory, where, count)
                 values.append(self.to.as_float(value) if home.memory.kind == "i" else value)
-            self.store(array, places[0][0], self.to.packed(values), self.block)
-
-        self.unroll(array.size)
-        self.over([0], {0: array.size}, -1, {}, put)
-
-    def copy(self, array: Array | None, shape: Array, memory: Memory, base: int) -> None:
-        block = self.block or at(0)
+            return values
 
         def put(places: dict[int, list[Place]], lanes: int) -> None:
-            cell = places[0][0]
-            value = (
-                self.to.number(0.0)
-                if array is None
-                else self.fetch(array, cell, block if array.batched else None, lanes)
-            )
+            cells = places[0]
+            if len(cells) == self.width:
+                values = self.to.transposed(lanes_from(cells[0], self.width))
+            else:
+                values = [self.to.packed(lanes_from(cell, 1)) for cell in cells]
+            for cell, value in zip(cells, values, strict=True):
+                self.store(array, cell, value, self.block)
+
+        self.unroll(array.size)
+        self.over([0], {0: array.size}, -1, {0: self.width}, put)
+
+    def copy(self, array: Array | None, shape: Array, memory: Memory, base: int) -> None:
+        """Copy a result to the caller's memory: of a batch as many cells at a time as there are lanes."""
+        block = self.block or at(0)
+
+        def value(cell: Place, lanes: int) -> Register:
+            if array is None:
+                return self.to.number(0.0)
+            return self.fetch(array, cell, block if array.batched else None, lanes)
+
+        def put(places: dict[int, list[Place]], lanes: int) -> None:
+            cells = places[0]
             if not shape.batched:
-                self.to.store(memory, affine(base, [(cell, 1)]), self.to.spread(value, lanes))
+                self.to.store(memory, affine(base, [(cells[0], 1)]), self.to.spread(value(cells[0], lanes), lanes))
                 return
-            value = self.to.spread(value, self.width)
+            values = [self.to.spread(value(cell, lanes), self.width) for cell in cells]
+            rows = self.to.transposed(values) if len(cells) == self.width else ()
             for k in range(self.width):
-                where = affine(base, [(cell, 1), (self.to.row(block, k), shape.size)])
-                self.to.store(memory, where, self.to.lane(value, k))
+                row = self.to.row(block, k)
+                if rows:
+                    self.to.store(memory, affine(base, [(cells[0], 1), (row, shape.size)]), rows[k])
+                for cell, x in zip(cells, values, strict=True) if not rows else ():
+                    self.to.store(memory, affine(base, [(cell, 1), (row, shape.size)]), self.to.lane(x, k))
 
         self.unroll(shape.size)
-        self.over([0], {0: shape.size}, -1 if shape.batched or self.unrolled else 0, {}, put)
+        tiles = {0: self.width} if shape.batched else {}
+        self.over([0], {0: shape.size}, -1 if shape.batched or self.unrolled else 0, tiles, put)
