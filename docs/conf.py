@@ -188,7 +188,8 @@ def plain_text(app, what, name, obj, options, lines):
         elif line.startswith("|"):
             cells = [cell.strip() for cell in line.strip("|").split("|")]
             row = "    * - " + "\n      - ".join(cells)
-            lines[i] = "" if cells[0].startswith("--") else row if table else f".. list-table::\n    :header-rows: 1\n\n{row}"
+            head = "" if table else ".. list-table::\n    :header-rows: 1\n\n"
+            lines[i] = "" if cells[0].startswith("--") else head + row
         elif not line.startswith("    ") and not line.lstrip().startswith((">>>", "...")):
             lines[i] = ("\n" if table else "") + mark.sub(lambda m: "\\" + m[1] if m[1] else m[0], line)
         table = line.startswith("|")

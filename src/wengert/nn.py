@@ -32,7 +32,7 @@ from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
 
-ELSEWHERE = {  # parameter -> its names in tutorials and other libraries
+ELSEWHERE: dict[str, tuple[str, ...]] = {  # parameter -> its names in tutorials and other libraries
     "nin": ("n_in", "n_inputs", "in_features", "input_size", "inputs"),
     "nout": ("n_out", "n_outputs", "out_features", "output_size", "outputs", "n_neurons"),
     "nouts": ("n_outs", "layer_sizes", "hidden_sizes", "sizes", "layers"),

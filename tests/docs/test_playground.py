@@ -105,7 +105,8 @@ def page(chromium: Any, site: str) -> Iterator[Any]:
 
 def show(page: Any, site: str, setting: str = "data=moons", fresh: bool = False) -> None:
     """Bring the page to the setting of an address: anew, or where it is open already, as a link on it does."""
-    before = page.execute_script("return globalThis.playground?.state().begun ?? 0")
+    begun = "return globalThis.playground?.state?.().begun ?? 0"  # an element of that name comes before the program
+    before = page.execute_script(begun)
     opened = fresh or not before
     if opened:
         before = 0
@@ -113,7 +114,7 @@ def show(page: Any, site: str, setting: str = "data=moons", fresh: bool = False)
         page.get(f"{site}?runtime=runtime/#{setting}")
     else:
         page.execute_script("history.replaceState(null, '', '#'); location.hash = arguments[0]", setting)
-    until(lambda: page.execute_script("return globalThis.playground?.state().begun ?? 0") > before, 60)  # Python starts
+    until(lambda: page.execute_script(begun) > before, 60)  # Python starts
     page.execute_script("document.getElementById('pg').scrollIntoView({behavior: 'instant'})")
     if opened and find(page, "#pg-play").is_enabled():
         until(lambda: text(page, "status").startswith("Ready"))
