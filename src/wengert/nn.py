@@ -32,7 +32,7 @@ from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
 
-ELSEWHERE: dict[str, tuple[str, ...]] = {  # parameter -> its names in tutorials and other libraries
+OTHER_NAMES: dict[str, tuple[str, ...]] = {  # of a parameter, in tutorials and other libraries
     "nin": ("n_in", "n_inputs", "in_features", "input_size", "inputs"),
     "nout": ("n_out", "n_outputs", "out_features", "output_size", "outputs", "n_neurons"),
     "nouts": ("n_outs", "layer_sizes", "hidden_sizes", "sizes", "layers"),
@@ -77,7 +77,7 @@ class Module:
         if named and getattr(init, "__module__", "") == __name__:  # a class below, not the user's
             known = [name for name in init.__annotations__ if name != "return"]
             for name in sorted(named.keys() - known):
-                own = [own for own, others in ELSEWHERE.items() if name in others and own in known]
+                own = [own for own, others in OTHER_NAMES.items() if name in others and own in known]
                 hint = f"; write {own[0]} for {name}" if own else did_you_mean(name, known)
                 raise ArgumentError(
                     f"{cls.__name__} has no parameter {name}: its parameters are {', '.join(known)}{hint}"

@@ -1,4 +1,4 @@
-"""Derivatives by finite differences, for the check of gradients.
+"""Derivatives from finite differences, for the check of gradients.
 
 Starting from a large step, steps are divided by 4 and the differences extrapolated to a step of 0 (Ridders, *Accurate
 computation of F'(x) and F'(x) F''(x)*, Advances in Engineering Software 4, 1982). Of these estimates the one with the

@@ -325,7 +325,7 @@ def _real(mp: Any, function: Function, *xs: Any) -> Any:
 
 
 def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
-    """Compute the graph in 60 digits: the partial derivatives by finite differences, then the chain rule."""
+    """Compute the graph in 60 digits: partial derivatives from finite differences, then the chain rule."""
     mpmath = require("mpmath", EXTRA)
     mp = mpmath.mp
     with mp.workdps(60):

@@ -240,7 +240,8 @@ def scopes(graph: Graph) -> tuple[list[Scope], bytearray]:
 
 def _owned(graph: Graph) -> dict[int, list[str]]:
     """Return the leaves that are parameters of a model, by index, with their names from `registered_names`."""
-    found = {**registered_names([graph.values[place] for place in graph.leaves]), **getattr(graph, "owned", {})}
+    found = registered_names([graph.values[place] for place in graph.leaves])
+    found |= getattr(graph, "owned", {})  # a SeenGraph knows the models of other classes
     return {place: found[graph.values[place]] for place in graph.leaves if graph.values[place] in found}
 
 

@@ -120,9 +120,7 @@ def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[
         elif others:  # perhaps with a penalty added
             uses[place] = before.pop() if len(before) == 1 else MIXED if before else 0
             makers = {scopes[x] for x in others}
-            whole = common(
-                makers
-            )  # one of them, where the others are parts of it, as a list of weights is of its neuron
+            whole = common(makers)  # one of them, if the others are parts of it, as a list of weights is of its neuron
             if uses[place] > 0 and whole in makers and all(summed[x] for x in others):
                 if len(others) > 1 or count == 1:
                     scopes[place] = whole

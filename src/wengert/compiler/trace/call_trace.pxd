@@ -19,5 +19,5 @@ cdef class CallTrace:
     cdef set _pure
     cdef object _inside, _caller, _called, _value
 
-@cython.locals(self=CallTrace, at=Code)
+@cython.locals(self=CallTrace, seen=Code)
 cdef int handle(object trace, object frame, int what, object arg) except -1

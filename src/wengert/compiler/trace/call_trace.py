@@ -30,7 +30,6 @@ TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, traced_
 PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # results that have no items
 
 
-# fmt: off
 class Code:
     """What is known of some code, run with some globals."""
 
@@ -67,7 +66,7 @@ class CallTrace:
         self._codes: dict[int, Code] = {}
         self._pure: set[Any] = set()  # functions of modules in C
         self._inside: Any = None  # the frame of a function in `cached`
-        self._caller: Any = None
+        self._caller: Any = None  # what `returned` returns
         self._called: Any = None
         self._value: Any = None
 
@@ -106,24 +105,24 @@ class CallTrace:
 
 def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
     """Handle an event of Python's profiler."""
-    self = trace
+    self = trace  # which is a C structure, if this is compiled
     if self.rests:
         return 0
     code = frame.f_code
-    at = self._codes.get(id(code))
-    if at is None or at.names is not frame.f_globals:
-        at = self._codes[id(code)] = Code(frame)
+    seen = self._codes.get(id(code))
+    if seen is None or seen.names is not frame.f_globals:
+        seen = self._codes[id(code)] = Code(frame)
     if what == RETURN:
         if frame is self._inside:
             self._inside = None
-        if self.watcher is None and not (at.is_tracing and type(arg) in PLAIN):
+        if self.watcher is None and not (seen.is_tracing and type(arg) in PLAIN):
             self._caller, self._called, self._value = frame.f_back, code, arg
         return 0
     if self.watcher is not None:
-        if what == CALL and not at.is_told:
-            at.is_told = self.watcher.enters(frame)
+        if what == CALL and not seen.is_told:
+            seen.is_told = self.watcher.enters(frame)
             self.rests = self.watcher.is_over()
-        elif what == C_CALL and not at.is_known and arg not in self._pure:
+        elif what == C_CALL and not seen.is_known and arg not in self._pure:
             if self.watcher.calls(frame, arg):
                 self._pure.add(arg)
             self.rests = self.watcher.is_over()
@@ -131,7 +130,7 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
         return 0
     if what == CALL and code is AGAIN:
         self._inside = frame
-    elif at.is_followed or not (at.is_known or is_aside(frame)):
+    elif seen.is_followed or not (seen.is_known or is_aside(frame)):
         if what == C_EXCEPTION:
             if id(arg) not in standins.STANDINS:
                 self.steps.append(arg.__name__)
@@ -139,10 +138,9 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
             self._inside = frame
         else:
             self.steps.append(code)
-            if self.proxies is not None and type(at.names) is not View:
+            if self.proxies is not None and type(seen.names) is not View:
                 self.proxies.uncloned(frame)
     return 0
-# fmt: on
 
 
 def is_aside(frame: Any) -> bool:

@@ -82,7 +82,6 @@ class Recorder:
     line: Line | None = None  # the line of a guard, if no code of the user runs
     _numbers: dict[int, Any] = field(default_factory=dict)  # by the id of a node: its detached copy
     _busy: bool = False
-    evaluating: bool = False
     nests: bool = False  # derivatives that the function calls may become programs of their own: see `nested`
     plain: set[int] = field(default_factory=set)  # the identities of the nodes of arguments that are no Values
 
@@ -92,6 +91,11 @@ class Recorder:
         self.rules: Any = None  # records operations by a user's rules
         self.nested: Any = None  # calls a derivative
         self.path: Any = None  # a CallTrace, which knows the last return: its result may be indexed at once
+
+    @property
+    def evaluating(self) -> bool:
+        """True while the expression of an index is evaluated again, which is not the function's doing."""
+        return self.path is not None and bool(self.path.rests)
 
     def refuse(self, why: str) -> None:
         """Stop the recording.
@@ -194,13 +198,13 @@ class Recorder:
         """Return the list in ``rows[index]``, if the frame evaluates that."""
         if self.evaluating:  # evaluating the expression of another index
             return [None] * (number + 1)
-        self.evaluating = self.path.rests = True
+        self.path.rests = True
         count, returned = len(self.picked), self.path.returned()
         try:
             with _hook.recording_with(None):
                 items = _subscripted(frame, *returned)
         finally:
-            self.evaluating = self.path.rests = False
+            self.path.rests = False
             del self.picked[count:]
         known = isinstance(items, (list, tuple)) or type(items).__name__ in ("ndarray", "TracedArray")
         return list(items) if known and -len(items) <= number < len(items) else None

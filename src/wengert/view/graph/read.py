@@ -16,18 +16,8 @@ from wengert.view.foreign import EXPECTED, PARTS, SeenGraph, can_be_seen, has_no
 from wengert.view.naming import clean, number
 from wengert.view.scopes import edges
 
-__all__ = [
-    "NOT_COMPUTED",
-    "alone",
-    "computed",
-    "constants",
-    "edges",
-    "graph_of",
-    "has_gradients",
-    "is_by_hand",
-    "silent",
-]
-__all__ += ["steepest", "stopping"]
+__all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "edges", "graph_of", "has_gradients", "is_by_hand"]
+__all__ += ["silent", "steepest", "stopping"]
 
 FEW = 3  # the largest number of constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
