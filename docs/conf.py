@@ -30,7 +30,7 @@ del os.environ["WENGERT_INTERPRETED"]  # the lessons run as they do for learners
 # Of a class with a `__new__`, autodoc shows the arguments of that; Python itself knows better.
 for shown in (nn.Neuron, nn.Layer, nn.MLP):
     shown.__signature__ = inspect.signature(shown).replace(return_annotation=inspect.Signature.empty)
-nn.Module.__signature__ = inspect.Signature()
+nn.Module.__signature__ = nn.RandomSource.__signature__ = inspect.Signature()
 wengert.Value.__signature__ = inspect.signature(lambda data, label="": None)
 
 project = "Wengert"

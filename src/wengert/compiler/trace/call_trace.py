@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert._forks import Lock, in_child
-from wengert.compiler.trace import comparisons, profiler, proxies, standins, traced_arrays, tracers
+from wengert.compiler.trace import comparisons, profiler, proxies, recorder, standins, traced_arrays, tracers
 from wengert.compiler.trace.known import is_known, is_standard
 from wengert.compiler.trace.proxies import View
 from wengert.derivatives import AGAIN
@@ -26,8 +26,8 @@ CALL, RETURN, C_CALL, C_EXCEPTION = 0, 3, 4, 5  # as Python's C interface number
 EVENTS = {"call": CALL, "return": RETURN, "c_call": C_CALL, "c_exception": C_EXCEPTION}
 OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
 OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
-TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, traced_arrays, tracers)}  # for tracers
-PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # results that have no items
+TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, recorder, traced_arrays, tracers)}
+PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # what such code returns, without items
 
 
 class Code:
