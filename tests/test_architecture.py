@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import runpy
@@ -70,9 +71,15 @@ def module_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports(path: Path) -> set[tuple[str, bool]]:
     """Which modules of the package a file imports, and whether inside a function."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     late = {id(n) for f in ast.walk(tree) if isinstance(f, functions) for n in ast.walk(f)}
     found = set()
@@ -120,7 +127,7 @@ def test_a_folder_is_used_through_its_face(path: Path) -> None:
     """
     if path == PACKAGE / "__init__.py":
         return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module != "wengert.ops.ieee":
             file = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
             inside = file.parent == PACKAGE or file.parent in path.parents
@@ -219,8 +226,7 @@ def test_what_is_shown_can_be_read_in_one_sitting(name: str) -> None:
 
 
 def test_no_two_classes_have_one_name() -> None:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in FILES]
-    names = [node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    names = [node.name for path in FILES for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)]
     assert [name for name in sorted(set(names)) if names.count(name) > 1] == []
 
 

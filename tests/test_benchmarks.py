@@ -516,6 +516,7 @@ def results(task, way):
     return made.read(made.call())
 
 
+@pytest.mark.sampled(4)  # whoever measures has them compared before
 @pytest.mark.parametrize("name", SMALL)
 def test_derivatives_are_those_of_peers(name):
     pytest.importorskip("casadi", reason="a peer")
@@ -536,7 +537,7 @@ SPARSE = [name for name, make in SMALL.items() if "asdex" in vars(type(make())) 
 
 @pytest.mark.slow
 @pytest.mark.jax
-@pytest.mark.sampled(8)  # JAX compiles each for a second
+@pytest.mark.sampled(24)  # JAX compiles each for a second
 @pytest.mark.parametrize(("way", "name"), [*[("JAX", name) for name in SMALL], *[("JAX, asdex", n) for n in SPARSE]])
 def test_derivatives_are_those_of_jax(way, name):
     pytest.importorskip("jax" if way == "JAX" else "asdex", reason="a peer")

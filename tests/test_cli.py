@@ -73,7 +73,7 @@ def test_the_main_job(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.once  # what trains is the array program
-@pytest.mark.parametrize(("name", "least"), [("xor", 100.0), ("moons", 98.0)])
+@pytest.mark.parametrize(("name", "least"), [("xor", 100.0), pytest.param("moons", 98.0, marks=pytest.mark.nightly)])
 def test_the_small_data_sets_are_learnt(name: str, least: float, tmp_path: Path) -> None:
     done = run("demo", name, "--out", tmp_path, "--quiet")
     assert done.returncode == 0, done.stderr
@@ -86,6 +86,7 @@ def test_the_small_data_sets_are_learnt(name: str, least: float, tmp_path: Path)
     assert {Path(f).stem for f in os.listdir(tmp_path)} == WRITTEN
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.once  # what trains is the array program
 def test_the_spiral_is_learnt(tmp_path: Path) -> None:

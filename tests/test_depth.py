@@ -72,7 +72,7 @@ CHAINS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_chains_of_every_kind(chain: str) -> None:

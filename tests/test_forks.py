@@ -188,12 +188,14 @@ def statuses(ending: str, work: str = "", program: str = PROGRAM) -> list[int]:
     return [int(line) for line in done.stdout.split()]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("work", WORKS)
 def test_a_child_works_though_a_thread_was_inside(work: str) -> None:
     assert statuses(INSIDE, work) == [0] * CHILDREN
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("work", [*WORKS, "a_backward"])
 def test_a_child_works_whatever_threads_were_doing(work: str) -> None:
     assert statuses(AT_ANY_MOMENT, work) == [0] * CHILDREN

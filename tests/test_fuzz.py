@@ -20,6 +20,7 @@ BLOCK = 500
 
 @pytest.mark.torch
 @pytest.mark.mpmath
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("first", range(0, 3000, BLOCK))
 def test_programs_in_pytorch(first: int) -> None:
     figures, wrong = fuzz.fuzz(fuzz.by_torch(), range(first, first + BLOCK), fuzz.torch_table(), fuzz.by_mpmath())
@@ -30,6 +31,7 @@ def test_programs_in_pytorch(first: int) -> None:
 
 
 @pytest.mark.mpmath
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", range(0, 1000, BLOCK))
 def test_programs_in_mpmath(first: int) -> None:
     figures, wrong = fuzz.fuzz(fuzz.by_mpmath(), range(first, first + BLOCK), fuzz.dual_table())

@@ -108,7 +108,7 @@ def _read(terminal: int) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal of its own is POSIX's")
-@pytest.mark.parametrize(("data", "sign"), [("digits", "▀"), ("xor", "●")])
+@pytest.mark.parametrize(("data", "sign"), [pytest.param("digits", "▀", marks=pytest.mark.nightly), ("xor", "●")])
 def test_the_demo_in_a_terminal_of_80_columns(tmp_path: Path, data: str, sign: str) -> None:
     pytest.importorskip("numpy", reason="needs numpy")
     own, other = pty.openpty()

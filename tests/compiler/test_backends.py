@@ -111,7 +111,7 @@ def test_a_back_end_is_short() -> None:
     assert sum(bool(line.strip()) for line in lines) < 60
 
 
-@pytest.mark.parametrize("strength", [0.0, 1e-3])
+@pytest.mark.parametrize("strength", [pytest.param(0.0, marks=pytest.mark.nightly), 1e-3])
 def test_fit_gives_the_same_by_every_back_end(plain: Backend, strength: float) -> None:
     points = random.Random(1)
     X = [[points.gauss(0, 1), points.gauss(0, 1)] for _ in range(12)]

@@ -341,7 +341,7 @@ def environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wengert_test_settings", types.ModuleType("wengert_test_settings"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(READ)
 def test_numbers_that_are_read(name: str, how: str, backend: str) -> None:
     make, read, change = READ[name]
@@ -421,7 +421,7 @@ CHANGED: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(CHANGED)
 def test_values_and_models(name: str, how: str, backend: str) -> None:
     make, of, change = CHANGED[name]
@@ -453,6 +453,7 @@ REDEFINED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @in_every_way([*REDEFINED, "__code__"])
 @pytest.mark.parametrize("of", [None, by_helper], ids=["own", "helper"])
 def test_functions_that_are_defined_anew(name: str, of: Any, how: str, backend: str) -> None:
@@ -490,7 +491,7 @@ PATCHED: dict[str, tuple[Callable[[Any], Any], Any, str, Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(PATCHED)
 def test_names_that_are_patched(name: str, how: str, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, owner, key, new = PATCHED[name]
@@ -581,7 +582,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     return written
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(PLACES)
 def test_libraries_are_followed(library: Any, name: str, how: str, backend: str) -> None:
     beside = Beside(library(name), of_library, how, backend)
@@ -672,7 +673,7 @@ CACHES: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any]]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(CACHES)
 def test_caches_are_filled_before_a_recording_is_made(name: str, how: str, backend: str) -> None:
     beside = Beside(*CACHES[name], how, backend)
@@ -819,6 +820,7 @@ TAKEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @in_every_way(TAKEN)
 def test_what_never_changes_is_taken_as_it_is(name: str, how: str, backend: str) -> None:
     thing, read = TAKEN[name]

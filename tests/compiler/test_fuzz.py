@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("numpy")
 lifting_fuzz = pytest.importorskip("tools.qa.lifting_fuzz")  # needs NumPy
 
-BLOCK = 10
+BLOCK = 5
 
 
 def check(first: int, poison: bool) -> None:
@@ -24,7 +24,7 @@ def check(first: int, poison: bool) -> None:
 ONCE = [pytest.param(first, marks=pytest.mark.once) for first in range(50, 80, BLOCK)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("first", [*range(0, 50, BLOCK), *ONCE])
 def test_random_programs(first: int) -> None:
     check(first, poison=False)
@@ -38,7 +38,7 @@ def test_programs_whose_cotangents_lie_transposed_in_memory(seed: int) -> None:
     assert not refusal
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(150, 170, BLOCK))
 def test_random_programs_of_numbers_that_are_not_finite(first: int) -> None:
     check(first, poison=True)

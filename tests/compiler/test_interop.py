@@ -124,6 +124,7 @@ def flat(tree: dict[str, Any]) -> Any:
     return np.concatenate([np.ravel(x) for x in tree.values()])
 
 
+@pytest.mark.sampled(2)
 @every_case
 def test_a_function_of_jax(case: Callable[[], Case], jax: Any) -> None:
     made, compiled, want, slopes = called(case)
@@ -188,6 +189,7 @@ def test_a_module_of_pytorch(case: Callable[[], Case], torch: Any) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.sampled(4)
 @every_case
 def test_pytorch_compiles_it_whole(case: Callable[[], Case], torch: Any) -> None:
     made, compiled, want, slopes = called(case)
@@ -201,6 +203,7 @@ def test_pytorch_compiles_it_whole(case: Callable[[], Case], torch: Any) -> None
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the exporter's own making
+@pytest.mark.sampled(4)
 @every_case
 def test_what_onnx_runs(case: Callable[[], Case], torch: Any) -> None:
     pytest.importorskip("onnxscript", reason="needs onnxscript")

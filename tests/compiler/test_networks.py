@@ -97,6 +97,7 @@ def activations() -> list[str]:
     return ["linear", *[row.name for row in rows if row.domain[0] == (-3.0, 3.0)]]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("activation", activations())
 def test_a_layer_of_each_activation(activation: str) -> None:
     first = nn.Layer(3, 5, activation=activation, bias="uniform", rng=random.Random(6))

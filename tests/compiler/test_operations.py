@@ -26,6 +26,7 @@ def operands(row: ops.Op, count: int) -> list[list[float]]:
     return [[generator.uniform(low, high) for low, high in domain] for _ in range(count)]
 
 
+@pytest.mark.sampled(3)  # the same expressions as on inputs, which all are tried
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_operation_on_parameters(row: ops.Op) -> None:
     drawn = operands(row, 6)

@@ -63,7 +63,7 @@ def test_batches_and_their_gradients(f: Any, backend: str) -> None:
 
 
 @pytest.mark.jax
-@pytest.mark.sampled(5)  # XLA takes seconds to compile each
+@pytest.mark.sampled(6)  # XLA takes seconds to compile each
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_by_xla(f: Any) -> None:
     beside(f, "xla")

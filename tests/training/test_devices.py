@@ -116,7 +116,7 @@ def test_large_arrays_of_parameters_move_as_they_are(
     same(stretches, make=OPTIMIZERS[name])
 
 
-@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("lost", [False, pytest.param(True, marks=nightly)])
 def test_ctrl_c_while_a_loop_runs(lost: bool, stretches: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """What the loop made is there; or, if that was lost, what was there when somebody last looked."""
     monkeypatch.setattr(devices, "PAUSE", 0.0)  # one step a loop
@@ -206,6 +206,7 @@ def test_a_step_that_is_not_finite_is_not_made(stretches: list[int]) -> None:
     assert got[::2] == pytest.approx(want[::2], rel=1e-9)
 
 
+@nightly
 def test_settings_may_change_between_epochs(stretches: list[int]) -> None:
     def run(backend: str) -> list[float]:
         model = nn.MLP(2, [5, 3], rng=random.Random(7))
