@@ -70,8 +70,8 @@ def test_each_gap_has_five_right_answers_and_ten_wrong_ones() -> None:
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize(("number", "gap"), GAPS)
 def test_a_right_answer_is_right(number: int, gap: int, seeds: range) -> None:
-    for answer in GAPS[number, gap][0][:: 3 if len(seeds) == 1 else 1]:
-        for seed in seeds:
+    for seed in seeds:  # whose trials have been worked out for the first answer
+        for answer in GAPS[number, gap][0][:: 3 if len(seeds) == 1 else 1]:
             report = judged(number, gap, answer + "\n", seed)
             assert report is not None, answer
             assert report.right, f"{answer}\n{report}"
@@ -80,8 +80,8 @@ def test_a_right_answer_is_right(number: int, gap: int, seeds: range) -> None:
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize(("number", "gap"), GAPS)
 def test_a_wrong_answer_is_not(number: int, gap: int, seeds: range) -> None:
-    for answer in GAPS[number, gap][1][:: 5 if len(seeds) == 1 else 1]:
-        for seed in seeds:
+    for seed in seeds:
+        for answer in GAPS[number, gap][1][:: 5 if len(seeds) == 1 else 1]:
             report = judged(number, gap, answered(number, gap, answer), seed)
             assert report is None or not report.right, f"seed {seed}: {answer}"
 

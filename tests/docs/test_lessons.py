@@ -129,7 +129,7 @@ LIBRARIES = ("numpy", "plt", "matplotlib", "class Array", "step=10", "wengert.co
 """What stands in a cell that needs NumPy or matplotlib, itself or by what it calls: npm has neither."""
 
 
-@pytest.mark.sampled(4)  # a minute each
+@pytest.mark.sampled(7)  # a minute each
 @pytest.mark.parametrize("number", LESSONS)
 def test_a_lesson_is_filled_in_from_blank_to_done(page: Any, address: str, number: int) -> None:
     """The check of the blank one says what is to do; filled in, each cell does what it is to, and the check is content.
