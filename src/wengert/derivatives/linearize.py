@@ -37,7 +37,7 @@ HAND = BY_NAME["by hand"].code
 FLAT = {BY_NAME[name].code for name in ("sign", "floor", "round", "stop_gradient")}  # whose slope is 0 everywhere
 Links = list[tuple[int, list[tuple[int, Any]]]]  # for each node's id, the ids of its operands and the partials
 Nodes = list[tuple[Any, tuple[Any, ...], list[int]]]  # nodes, their operands, and the indices of some operands
-Reads = dict[int, list[int]]  # for each place those that it reads
+Reads = dict[int, Any]  # for each place those that it reads
 Numbered = set[int] | frozenset[int]
 _age = attrgetter("_made")
 
@@ -210,10 +210,10 @@ class LinearMap:
     def _reads(self, weights: Sequence[float] = ()) -> Reads:
         """Return for each instruction of this run the operands that its result may change with, and constants."""
         graph, first = self.graph, self._first()
-        ends, operands, codes = graph.starts.tolist(), graph.operands.tolist(), graph.codes.tolist()
+        ends, operands, codes = graph.starts.tolist(), tuple(graph.operands), graph.codes.tolist()
         is_finite = all(map(isfinite, chain(graph.partials, weights)))  # else 0 * inf reaches beyond a slope of 0
         flat = FLAT if is_finite else ()
-        return {n: [] if codes[n] in flat else operands[ends[n] : ends[n + 1]] for n in range(first, len(codes))}
+        return {n: () if codes[n] in flat else operands[ends[n] : ends[n + 1]] for n in range(first, len(codes))}
 
     def values(self) -> list[Any]:
         """Return the outputs themselves."""
