@@ -47,7 +47,7 @@ uncompiled = functools.partial(modes.recorded, eager_only=True)
 
 @contextlib.contextmanager
 def profiled() -> Iterator[None]:
-    """Keep functions that are new from being compiled, as a debugger or a profiler does."""
+    """Keep functions that are new from being compiled, as a profiler does."""
     before = sys.getprofile()
     sys.setprofile(lambda *_: None)
     try:
