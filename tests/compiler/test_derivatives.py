@@ -375,13 +375,21 @@ def test_what_is_the_same_for_all_examples_is_computed_once(backend: str) -> Non
         grad(lambda x: sum(reactions(x)[:2])),
         hessian(lambda x: sum(filtered(x)) + x[0] ** 2),
         grad(lambda x: 3.0 * x[0] - x[1] / 7.0),
+        grad(lambda x: 3.0 * x[0] - x[1] * x[2]),
+        jacobian(lambda x: [*[2.0 * a - b for a, b in itertools.permutations([*x] * 2, 2)], x[0] * x[1] * x[2]]),
     ):
         compiled = wengert.compile(derivative, backend=backend)
         for _ in range(2):
             assert are_close(compiled.map(xs), [derivative(x) for x in xs.tolist()], 1e-12)
         assert specializations(compiled) == 1
+    compiled = wengert.compile(jacobian(reactions), backend=backend)
+    compiled.map(xs)
+    steps = compiled._runtime.last.latest.kernel.program.each_step()
+    assert all(any(array.batched for array in step.reads) for step in steps if step.out.batched), "no copies"
     chosen = wengert.compile(grad(lambda x, i: x[i] * 3.0), backend=backend)
     assert chosen.map(xs[:4], [0, 1, 2, 1]).tolist() == (3.0 * np.eye(3)[[0, 1, 2, 1]]).tolist()
+    picked = wengert.compile(grad(lambda x, i: wengert.pick(x, i) * 3.0 + x[0]), backend=backend)  # each its own place
+    assert picked.map(xs[:4], [0, 1, 2, 1]).tolist() == (3.0 * np.eye(3)[[0, 1, 2, 1]] + [1.0, 0.0, 0.0]).tolist()
     constant = jacobian(lambda x: [2.0 * x[0], x[0] - x[1], 5.0 * x[2]])
     compiled = wengert.compile(constant, backend=backend)
     assert compiled.map(xs).tolist() == [constant(x) for x in xs.tolist()]

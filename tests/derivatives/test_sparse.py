@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import random
 import sys
 import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from tests.derivatives import test_sparsity  # noqa: E402
 from tests.derivatives.test_sparsity import bent  # noqa: E402
 from wengert import Value, exp, grad, hessian, jacobian, modes, nn, tanh  # noqa: E402
 from wengert.compiler.trace import derived  # noqa: E402
-from wengert.derivatives import Numbers  # noqa: E402
+from wengert.derivatives import Numbers, linearize  # noqa: E402
 from wengert.errors import ArgumentError, MissingExtraError, OperandError  # noqa: E402
 
 
@@ -41,6 +43,17 @@ def same(sparse: Any, plain: Any, *points: Any) -> Any:
 
 
 uncompiled = functools.partial(modes.recorded, eager_only=True)
+
+
+@contextlib.contextmanager
+def profiled() -> Iterator[None]:
+    """Keep functions that are new from being compiled, as a profiler does."""
+    before = sys.getprofile()
+    sys.setprofile(lambda *_: None)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
 
 
 def arrow(draw: random.Random) -> Any:
@@ -80,10 +93,12 @@ def test_random_structures(structure: Any, seed: int) -> None:
         (hessian(energy, sparse=True), hessian(energy)),
     ):
         got = same(sparse, plain, *points)
-        with uncompiled():
-            again = sparse(*points[-1])
-        assert again.toarray() == pytest.approx(got.toarray(), rel=1e-9, abs=1e-9 * np.abs(got.data).max(initial=0.0))
-        assert again.nnz == got.nnz, "the pattern of all calls"
+        for without in (uncompiled, profiled):
+            with without():
+                again = sparse(*points[-1])
+            bound = 1e-9 * np.abs(got.data).max(initial=0.0)
+            assert again.toarray() == pytest.approx(got.toarray(), rel=1e-9, abs=bound)
+            assert again.nnz == got.nnz, "the pattern of all calls"
 
 
 def diagonal_and_row(x: Any) -> Any:
@@ -173,9 +188,113 @@ def test_patterns_are_joined_over_branches() -> None:
 
     curvature = hessian(energy, sparse=True)
     assert [same(curvature, hessian(energy), (point,)).nnz for point in (INSIDE, BEYOND, INSIDE)] == [4, 5, 5]
-    with uncompiled():  # over what was not 0
-        sparse = jacobian(by_sign, sparse=True)
-        assert [sparse(point).nnz for point in (BEYOND, INSIDE, BEYOND)] == [3, 4, 4]
+    for without in (uncompiled, profiled):
+        with without():
+            sparse, curvature = jacobian(by_sign, sparse=True), hessian(energy, sparse=True)
+            assert [sparse(point).nnz for point in (BEYOND, INSIDE, BEYOND)] == [3, 4, 4]
+            assert [curvature(point).nnz for point in (INSIDE, BEYOND, INSIDE)] == [4, 5, 5]
+
+
+# -- without a program ------------------------------------------------------------------------------------------------
+
+
+def band(x: Any, of: Any) -> Any:
+    return [of.exp(0.3 * a) * b - c**3 for a, b, c in zip(x, x[1:], x[2:], strict=False)]
+
+
+def arrowhead(x: Any, of: Any) -> Any:
+    return [*[x[0] * of.tanh(v) for v in x[1:]], sum(v * v for v in x)]
+
+
+def masked(x: Any, of: Any) -> Any:
+    return [of.where(a > 0.1, of.sin(a * b), b / (2.0 + a * a)) for a, b in itertools.pairwise(x)]
+
+
+def forked(x: Any, of: Any) -> Any:
+    return [of.sin(a * b) if a > 0.1 else b**2 + x[0] for a, b in itertools.pairwise(x)]
+
+
+def recurrent(x: Any, of: Any) -> Any:
+    states = [x[0]]
+    for v in x[1:]:
+        states.append(of.tanh(states[-1] + v))
+    return [states[-1], sum(s * s for s in states)]
+
+
+@pytest.mark.parametrize("f", [band, arrowhead, masked, forked, recurrent])
+def test_without_a_program_like_pytorch(f: Any) -> None:
+    torch = pytest.importorskip("torch")
+    jac: Any = jacobian(lambda x: f(x, wengert), sparse=True)
+    hess: Any = hessian(lambda x: sum(r * r for r in f(x, wengert)), sparse=True)
+    with profiled():
+        for seed in range(3):
+            x = np.random.default_rng(seed).uniform(-0.9, 0.9, 12)
+            point = torch.tensor(x)
+            want = torch.autograd.functional.jacobian(lambda x: torch.stack(f(x, torch)), point).numpy()
+            assert jac(x).toarray() == pytest.approx(want, rel=1e-12, abs=1e-13)
+            want = torch.autograd.functional.hessian(lambda x: sum(r * r for r in f(x, torch)), point).numpy()
+            assert hess(x).toarray() == pytest.approx(want, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("derivative", "f", "jvps", "vjps", "nonzeros"),
+    [
+        (hessian, chain, 3, 0, 3 * 600 - 2),
+        (hessian, lambda x: sum(x[0] * v**2 for v in x), 2, 0, 3 * 600 - 2),
+        (jacobian, lambda x: [10.0 * (b - a * a) for a, b in itertools.pairwise(x)], 2, 0, 2 * 599),
+        (jacobian, lambda x: [x[0] * sum(v * v for v in x[1:]), x[0]], 0, 2, 601),
+        (jacobian, diagonal_and_row, 0, 2, 2 * 600),
+        (jacobian, both, 2, 1, 3 * 600 - 2),
+    ],
+)
+def test_few_sweeps_without_a_program(
+    derivative: Any, f: Any, jvps: int, vjps: int, nonzeros: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = {"jvp": 0, "vjp": 0}
+
+    def counted(kind: Any, name: str) -> None:
+        sweep = getattr(kind, name)
+
+        def count(self: Any, given: Any) -> Any:
+            calls[name] += 1
+            return sweep(self, given)
+
+        monkeypatch.setattr(kind, name, count)
+
+    for kind, name in itertools.product((linearize.LinearMap, linearize.GradientMap), calls):
+        counted(kind, name)
+    with profiled():
+        matrix = derivative(f, sparse=True)(np.linspace(-1.0, 2.0, 600))
+    assert (calls, matrix.nnz) == ({"jvp": jvps, "vjp": vjps}, nonzeros)
+
+
+def test_operations_and_values_from_outside_without_a_program() -> None:
+    weight, model = Value(3.0), nn.MLP(2, [3, 1], activation="tanh", rng=random.Random(1))
+    product = wengert.compile(lambda x: [a * b for a, b in itertools.pairwise(x)])
+    for f, count in (
+        (lambda x: [weight * x[0] * x[1], model(x[1:]), weight], 4),
+        (lambda x: [*product(x), x[1], x[1]], 6),  # a compiled function gives several results
+        (lambda x: [wengert.root(lambda y, a: y**3 + y - a, 1.0, a) * b for a, b in itertools.pairwise(x)], 4),
+        (lambda x: [v / wengert.stop_gradient(sum(x)) for v in x], 3),
+        (lambda x: [weight, 2.0], 0),
+    ):
+        energy = lambda x, f=f: sum(r * r for r in f(x)) + x[2] * x[2]  # noqa: E731
+        x = [0.3, 0.7, 1.2]
+        with profiled(), wengert.no_grad():
+            got, want = jacobian(f, sparse=True)(x), dense(jacobian(f)(x), len(f(x)))
+            assert got.toarray() == pytest.approx(want, rel=1e-12)
+            assert got.nnz == count
+            got, want = hessian(energy, sparse=True)(x), dense(hessian(energy)(x), 3)
+            assert got.toarray() == pytest.approx(want, rel=1e-12, abs=1e-12)
+        with profiled():
+            assert hessian(energy, sparse=True)(x).toarray().tolist() == got.toarray().tolist()
+
+
+def test_an_infinite_slope_does_not_spread_without_a_program() -> None:
+    """The square root of 0 has the slope inf, which times the 0 of `floor` is nan, where that number alone counts."""
+    with profiled():
+        got = jacobian(lambda x: [wengert.sqrt(wengert.floor(x[0])) + x[1], x[0] * x[2]], sparse=True)([0.5, 2.0, 3.0])
+    assert np.array_equal(got.toarray(), [[np.nan, 1.0, 0.0], [3.0, 0.0, 0.5]], equal_nan=True)
 
 
 def test_each_shape_has_a_pattern_of_its_own_and_a_result_its_own_arrays() -> None:

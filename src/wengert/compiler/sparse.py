@@ -14,7 +14,7 @@ import numpy as np
 from wengert.compiler.derive import gradient, jacobian_pattern
 from wengert.compiler.function import Compiled, compile
 from wengert.compiler.ir import Array, Program
-from wengert.compiler.trace import Signature, StaticSpec, lines_apart
+from wengert.compiler.trace import Signature, StaticSpec, entries_in, lines_apart
 from wengert.derivatives import Numbers, coloring, derivations_of, items_of, tree_leaves
 from wengert.engine import Value
 from wengert.errors import ArgumentError, Line, require
@@ -58,16 +58,10 @@ class SparseDerivative:
         if any(isinstance(x, Value) for arg in (*args, *named.values()) for x in items_of(arg)):
             raise ArgumentError("sparse=True takes floats: SciPy's matrices hold no Values. Leave it out for Values")
         data = self.compiled(*args, **named)
-        number, data = int(data[0]), data[1:]
-        if number >= 0:
-            own = self.compiled._runtime.derived.patterns[number]
-        else:  # all entries, of the function itself
-            shape, data = (int(data[0]), int(data[1])), data[2:]
-            made = self.compiled._runtime.derived
-            programs = [] if made is None else [x.codes for x in made.patterns.values() if x.shape == shape]
-            codes = np.unique(np.concatenate([np.flatnonzero(data), *programs]))  # also of a program that still waits
-            own, data = coloring.Pattern.of_codes(codes, shape), data[codes]
-        pattern, places, outside = self._placed(number, own)
+        made, number = self.compiled._runtime.derived, int(data[0])
+        patterns = {} if made is None else made.patterns
+        own, data = entries_in(data, patterns)
+        pattern, places, outside = self._placed(number, own, patterns)
         if data[outside].any():
             self._refuse(number, own, data, outside)
         if len(outside) or len(data) < len(pattern.indices):
@@ -83,14 +77,17 @@ class SparseDerivative:
         matrix.data, matrix.indices, matrix.indptr = data, template.indices.copy(), template.indptr.copy()
         return matrix
 
-    def _placed(self, number: int, own: coloring.Pattern) -> tuple[coloring.Pattern, Any, Any]:
+    def _placed(
+        self, number: int, own: coloring.Pattern, patterns: dict[int, coloring.Pattern]
+    ) -> tuple[coloring.Pattern, Any, Any]:
         """Return the pattern of the result, the place in it of each entry of a program, and which entries have none."""
         pattern, places = self._joined.get(own.shape, (own, {}))
         if number in places:
             return pattern, *places[number]
         codes = own.codes
         if self._pinned is None:
-            joined = np.union1d(pattern.codes, codes)
+            programs = [x.codes for x in patterns.values() if x.shape == own.shape]  # also of one that still waits
+            joined = coloring.distinct(np.concatenate([pattern.codes, codes, *programs]))
             if own is pattern or len(joined) > len(pattern.indices):
                 pattern, places = coloring.Pattern.of_codes(joined, own.shape), {}
                 self._joined[own.shape] = pattern, places
@@ -220,7 +217,7 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
         shape = patterns[0].shape
         if order == 1 and len(Numbers(result, f"the result of {name}").leaves) != shape[0]:
             raise ArgumentError(f"the result of {name} contains a list or an array twice: return a copy of it")
-        joined = coloring.Pattern.of_codes(np.unique(np.concatenate([x.codes for x in patterns])), shape)
+        joined = coloring.Pattern.of_codes(coloring.distinct(np.concatenate([x.codes for x in patterns])), shape)
         return sparse.csr_array((np.ones(len(joined.indices), bool), joined.indices, joined.indptr), shape)
 
     return pattern_of

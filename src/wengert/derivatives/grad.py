@@ -140,7 +140,7 @@ def jacobian(
         sparse: True for a `scipy.sparse.csr_array` with a row for each number of the result and a column for each
             number of the argument. The function is compiled, and only what may be nonzero is computed, in one direction
             for all columns, or rows, that share no nonzero; for a few full rows among sparse ones in both modes. The
-            pattern has all branches that calls have taken.
+            pattern has all branches that calls have taken. A call that runs uncompiled finds it in its own graph.
         sparsity: the pattern that each result has, for `sparse=True`, which it implies: a sparse matrix of SciPy, such
             as `wengert.sparsity(f)` returns when called, or an array of zeros and ones. A derivative outside it that is
             not 0 raises an ArgumentError.
@@ -192,16 +192,18 @@ def hessian(
 
 def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
     """Return a function that computes a Jacobian for `sparse=True`: an array of -1, its numbers of rows and columns,
-    and its entries row by row. Compiled, it gives the number of a pattern and the entries in it.
+    and the places, by the numbers ``row * columns + column``, and then the values of the entries that may be nonzero.
+    Compiled, it gives the number of a pattern and the entries in it.
     """
 
     @_like(function, "entries of the Jacobian", Derivation("sparse", function, argnums))
     def entries(*args: Any, **named: Any) -> Any:
-        call = _Call(function, argnums, args, named, forward=True)
-        if getattr(call, "result", 0.0) is None:
-            raise ArgumentError(f"a Jacobian needs numbers, and {_name(function)} returned {_described(None)}")
-        rows = call.run.jacobian()
-        numbers = [-1.0, float(len(rows)), float(len(call.inputs.leaves)), *[x for row in rows for x in row]]
+        with modes.no_grad():  # Values from outside are constants
+            call = _Call(function, argnums, args, named, order=2, forward=True)  # no operation hides others
+            if getattr(call, "result", 0.0) is None:
+                raise ArgumentError(f"a Jacobian needs numbers, and {_name(function)} returned {_described(None)}")
+            shape, places, values = call.run.entries()
+        numbers = [-1.0, *map(float, (*shape, *places)), *values]
         return array_of(numbers, (len(numbers),))
 
     return entries

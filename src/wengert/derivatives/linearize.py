@@ -17,7 +17,9 @@ this node and do not reach the Value itself.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from math import isfinite
 from operator import attrgetter, is_, itemgetter
 from typing import Any
@@ -32,8 +34,11 @@ from wengert.ops import BY_NAME, coerce
 __all__ = ["LinearMap", "linear_map", "linearize", "linearize_gradient"]
 
 HAND = BY_NAME["by hand"].code
+FLAT = {BY_NAME[name].code for name in ("sign", "floor", "round", "stop_gradient")}  # whose slope is 0 everywhere
 Links = list[tuple[int, list[tuple[int, Any]]]]  # for each node's id, the ids of its operands and the partials
 Nodes = list[tuple[Any, tuple[Any, ...], list[int]]]  # nodes, their operands, and the indices of some operands
+Reads = dict[int, Any]  # for each place those that it reads
+Numbered = set[int] | frozenset[int]
 _age = attrgetter("_made")
 
 
@@ -98,6 +103,8 @@ class LinearMap:
         kind: the results of a sweep: "floats"; "values", which can be differentiated; "leaves", Values that cannot.
         observed: the run is being traced by `compile`, so that all arithmetic has to be done with Values.
     """
+
+    is_symmetric = False  # whatever the function is
 
     def __init__(
         self, inputs: list[Any], outputs: list[Any], began: int, kind: str = "floats", observed: bool = False
@@ -165,6 +172,48 @@ class LinearMap:
             return [self.vjp({number: 1.0}) for number in range(len(self.outputs))]
         columns = [self.jvp({number: 1.0}) for number in range(len(self.inputs))]
         return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in self.outputs]
+
+    def entries(self) -> tuple[tuple[int, int], list[int], list[Any]]:
+        """Return the numbers of rows and columns of the Jacobian, the ascending numbers ``row * columns + column`` of
+        the entries that may be nonzero, and these: from a sweep for each colour of the columns and rows.
+        """
+        import numpy as np
+
+        from wengert.derivatives import coloring
+
+        shape = len(self.inputs if self.is_symmetric else self.outputs), len(self.inputs)
+        rows, columns = np.array(self.nonzeros(), np.int64).reshape(-1, 2).T
+        pattern = coloring.Pattern.of(rows, columns, shape)
+        colors = (coloring.star_coloring if self.is_symmetric else coloring.two_sided)(pattern)
+        sweeps: list[list[Any]] = []
+        for sweep, of, count in zip((self.jvp, self.vjp), (colors.columns, colors.rows), colors.counts, strict=True):
+            sweeps += [sweep(dict.fromkeys((of == n).nonzero()[0].tolist(), 1.0)) for n in range(count)]
+        places = zip(colors.direction.tolist(), colors.place.tolist(), strict=True)
+        return shape, pattern.codes.tolist(), [sweeps[n][place] for n, place in places]
+
+    def nonzeros(self) -> list[tuple[int, int]]:
+        """List the row and the column of each entry of the Jacobian that the operations of this run do not make 0.
+
+        Each instruction has the set of the inputs below it, or of the outputs above it if they are fewer.
+        """
+        reads, turned = self._reads(), len(self.outputs) <= len(self.inputs)
+        inputs = [(place, number) for number, place in enumerate(self._places) if place >= 0]
+        outputs = list(zip(self.graph.outputs, self._numbers_of_outputs(), strict=True))
+        ends, starts = (inputs, outputs) if turned else (outputs, inputs)
+        given: dict[int, list[Numbered]] = defaultdict(list)
+        for place, number in starts:
+            given[place].append(frozenset([number]))
+        found = _united(_turned(reads) if turned else reads, given, [place for place, _ in ends])
+        pairs = [(number, x) for place, number in ends for x in found.get(place, ())]
+        return [(row, column) for column, row in pairs] if turned else pairs
+
+    def _reads(self, weights: Sequence[float] = ()) -> Reads:
+        """Return for each instruction of this run the operands that its result may change with, and constants."""
+        graph, first = self.graph, self._first()
+        ends, operands, codes = graph.starts.tolist(), tuple(graph.operands), graph.codes.tolist()
+        is_finite = all(map(isfinite, chain(graph.partials, weights)))  # else 0 * inf reaches beyond a slope of 0
+        flat = FLAT if is_finite else ()
+        return {n: () if codes[n] in flat else operands[ends[n] : ends[n + 1]] for n in range(first, len(codes))}
 
     def values(self) -> list[Any]:
         """Return the outputs themselves."""
@@ -277,6 +326,8 @@ class GradientMap(LinearMap):
         curvature: how the partials change.
     """
 
+    is_symmetric = True
+
     def __init__(self, run: LinearMap, graph: Graph, curvature: Curvature) -> None:
         super().__init__(run.inputs, run.outputs, run.began)
         self._run, self._graph, self._curvature = run, graph, curvature
@@ -297,6 +348,25 @@ class GradientMap(LinearMap):
         known = {places[number]: t for number, t in tangents.items() if places[number] >= 0}
         sums = self.graph.curve(known, self._curvature, self._first(), self.graph.outputs[0])
         return [0.0 if place < 0 else sums[place] for place in places]
+
+    def nonzeros(self) -> list[tuple[int, int]]:
+        """List the row and the column of each entry of the Hessian that the operations of this run do not make 0: an
+        input's cotangent changes with what the partials above it change with.
+        """
+        graph, first, root = self.graph, self._first(), self.graph.outputs[0]
+        reads = self._reads(self._curvature.weights)
+        inputs = {place: number for number, place in enumerate(self._places) if place >= 0}
+        terms, operands = self._curvature.starts.tolist(), graph.operands.tolist()
+        columns = self._curvature.columns[: terms[-1]].tolist()
+        given: dict[int, list[Numbered]] = defaultdict(list, {n: [frozenset([x])] for n, x in inputs.items()})
+        below = _united(reads, given, columns)
+        given.clear()
+        for at in range(graph.starts[first], graph.starts[root + 1]):
+            if terms[at] < terms[at + 1]:
+                given[operands[at]] += [below[x] for x in columns[terms[at] : terms[at + 1]] if x in below]
+        found = _united(_turned({place: reads[place] for place in range(first, root + 1)}), given, inputs)
+        pairs = [(number, x) for place, number in inputs.items() for x in found.get(place, ())]
+        return pairs + [(x, number) for number, x in pairs]
 
     def jacobian(self) -> list[list[Any]]:
         """Return the Hessian, a column in each sweep."""
@@ -326,6 +396,41 @@ def linearize_gradient(run: LinearMap) -> LinearMap:
     if HAND in graph.codes[run._first() :]:
         raise handmade.no_rule()
     return made
+
+
+def _turned(reads: Reads) -> Reads:
+    """Return for each place, the last one first, those that read it."""
+    turned: Reads = {place: [] for place in reversed(reads)}
+    for place, operands in reads.items():
+        for x in operands:
+            if x in turned:
+                turned[x].append(place)
+    return turned
+
+
+def _united(reads: Reads, given: Mapping[int, list[Numbered]], kept: Iterable[int]) -> dict[int, Numbered]:
+    """Return for each place to be kept the union of the sets given for it and for all that it reads, directly or not.
+
+    A set that is read once is its reader's to add to, so that a long sum takes as long as its terms. Others do not
+    change, and places that have the same one share it. All are freed after their last use.
+    """
+    uses = Counter(chain.from_iterable(reads.values()))
+    uses.update(dict.fromkeys(kept, 2))
+    found: dict[int, Numbered] = {}
+    for place, operands in reads.items():
+        parts = [*given.get(place, ())]
+        for x in operands:
+            uses[x] -= 1
+            part = found.get(x) if uses[x] else found.pop(x, None)
+            if part is not None:
+                parts.append(part)
+        if parts:
+            most = max(parts, key=len) if len(parts) > 1 else parts[0]
+            if len(parts) > 1 and not all(part is most or part <= most for part in parts):
+                most = most if type(most) is set else {*most}
+                most.update(*parts)
+            found[place] = most if uses[place] == 1 else frozenset(most)
+    return found
 
 
 def _number(x: Any) -> Any:

@@ -95,7 +95,7 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
     """
     if access.is_whole(axes) and list(order) == list(range(len(axes))):  # the usual case
         return names.of(access.array)
-    if not axes and access.table is None and access.index is None:
+    if not axes and not access.array.batched and access.table is None and access.index is None:
         return item(names.of(access.array), *_point(access.base, access.array.strides))
     present = [i for i in order if access.depends_on(i, axes)]
     found = strided(access, axes, names) if access.table is None and access.index is None else None

@@ -198,7 +198,7 @@ def _united(edges: list[Edges], size: int, width: int) -> Pattern | None:
 def _distinct(codes: Ints, low: int, high: int) -> Ints:
     """Return the different ones among codes from a range, in order."""
     if high - low > min(8 * len(codes), DENSE):
-        return np.unique(codes)
+        return coloring.distinct(codes)
     seen = np.zeros(high - low, bool)
     seen[codes - low] = True
     return np.flatnonzero(seen) + low

@@ -227,12 +227,13 @@ def compute_once(program: Program) -> None:
     for step in program.steps:
         if isinstance(step, Loop) or (isinstance(step, Compute) and BATCH in step.axes[1:]):
             stay.update(map(id, step.reads))
+        elif isinstance(step, Assemble):  # each example may choose other cells
+            stay.update(id(part) for access, part in step.parts if access.index is not None)
     for step in program.steps:
         if isinstance(step, Loop) or not step.out.batched or id(step.out) in stay:
             continue
         if not any(array.batched and id(array) not in shared for array in (*step.reads, *_chosen_by(step))):
             shared[id(step.out)] = step.out
-    steps: list[Step] = []
     for step in program.steps:
         if isinstance(step, Compute) and step.axes[:1] == (BATCH,):
             for access in step.operands:
@@ -241,20 +242,11 @@ def compute_once(program: Program) -> None:
             if id(step.out) in shared:
                 step.operands = [x.permuted(range(1, len(step.axes)), step.axes) for x in step.operands]
                 step.axes = step.axes[1:]
-        elif isinstance(step, Assemble) and id(step.out) in shared:
-            step.parts = [
-                (x.permuted(range(1, len(x.strides)), (BATCH, *part.cell_shape)), part) for x, part in step.parts
-            ]
         elif isinstance(step, Assemble):
-            for n, (access, part) in enumerate(step.parts):
-                if id(part) in shared:
-                    each = replace(part, name=f"{part.name}_each")
-                    read = Access(part, 0, (0, *contiguous(part.cell_shape)))
-                    steps.append(Compute(each, each.shape, [read], X))
-                    step.parts[n] = access, each
-                    program.arrays.append(each)
-        steps.append(step)
-    program.steps = steps
+            step.parts = [
+                (x.permuted(range(1, len(x.strides)), part.shape), part) if id(part) in shared else (x, part)
+                for x, part in step.parts
+            ]
     for array in shared.values():
         array.shape = array.shape[1:]
         array.__post_init__()

@@ -162,7 +162,7 @@ class Compute:
 
 @dataclass(eq=False)
 class Assemble:
-    """``out = 0; out[access] += part`` for each part, over the part's own axes."""
+    """``out = 0; out[access] += part`` for each part, over the part's own axes, and for each example."""
 
     out: Array
     parts: list[tuple[Access, Array]]

@@ -1,7 +1,7 @@
 """Runs a function once and records what it computed, what it read from outside, and which branches it took."""
 
 from wengert.compiler.trace.arguments import Arguments, Reader, Signature, StaticSpec, are_wide, flatten_argument
-from wengert.compiler.trace.derived import Derived, derived_from
+from wengert.compiler.trace.derived import Derived, derived_from, entries_in
 from wengert.compiler.trace.differentiate import NotDifferentiable
 from wengert.compiler.trace.layout import ResultLayout
 from wengert.compiler.trace.purity import DRAWS, PurityCheck
@@ -24,6 +24,7 @@ __all__ += [
     "Unrecordable",
     "are_wide",
     "derived_from",
+    "entries_in",
 ]
 __all__ += ["flatten_argument", "grads_of", "is_watched", "kind_of", "lines_apart", "number_of"]
 __all__ += ["numbers_in", "primal_of", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread"]

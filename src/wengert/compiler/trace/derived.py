@@ -6,7 +6,7 @@ So a derivative has the guards of its function and no others, and its first call
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -38,7 +38,7 @@ from wengert.derivatives import (
 )
 from wengert.engine import Value
 
-__all__ = ["Derived", "NotDifferentiable", "derived_from"]
+__all__ = ["Derived", "NotDifferentiable", "derived_from", "entries_in"]
 
 
 NUMBERS = count()  # of the programs of sparse derivatives
@@ -127,14 +127,12 @@ class Derived:
             return got.shape == want.shape and bool((np.abs(got - want) <= agree * np.abs(want)).all())
         vector = np.array(sample.vector)
         want = np.array(list(map(number_of, sample.tangents)), float)
-        pattern = self.patterns.get(int(got[0])) if self.last.kind == "sparse" else None
-        if pattern is not None:
-            rows, parts = pattern.rows, got[1:] * vector[pattern.indices]
+        if self.last.kind == "sparse":
+            pattern, got = entries_in(got, self.patterns)
+            rows, parts = pattern.rows, got * vector[pattern.indices]
             products = [np.bincount(rows, terms, len(want)) for terms in (parts, np.abs(parts))]
         else:
-            if self.last.kind == "sparse":
-                got = got[3:]
-            elif self.last.kind == "value_and_grad":
+            if self.last.kind == "value_and_grad":
                 first, got = got[0], got[1:]
                 if not abs(first - number_of(sample.values[0])) <= agree * abs(first):
                     return False
@@ -262,6 +260,14 @@ class Differentiation:
         unmask(program)
         inline(program)
         candidate.nodes = max(candidate.nodes, operations(program))
+
+
+def entries_in(numbers: Any, patterns: Mapping[int, coloring.Pattern]) -> tuple[coloring.Pattern, Any]:
+    """Return the pattern and the entries that a sparse derivative gives: see `entries_of` in derivatives/grad.py."""
+    if numbers[0] >= 0:
+        return patterns[int(numbers[0])], numbers[1:]
+    shape, (codes, entries) = (int(numbers[1]), int(numbers[2])), np.split(numbers[3:], 2)
+    return coloring.Pattern.of_codes(codes.astype(np.int64), shape), entries
 
 
 def directions(number: int, count: int) -> list[float]:
