@@ -62,7 +62,7 @@ class SparseDerivative:
         patterns = {} if made is None else made.patterns
         own, data = entries_in(data, patterns)
         pattern, places, outside = self._placed(number, own, patterns)
-        if data[outside].any():
+        if len(outside) and data[outside].any():
             self._refuse(number, own, data, outside)
         if len(outside) or len(data) < len(pattern.indices):
             given, data = data, np.zeros(len(pattern.indices) + 1)
