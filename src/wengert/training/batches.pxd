@@ -2,6 +2,13 @@ cimport cython
 from wengert cimport optim
 from wengert.compiler.call cimport executable, memory
 from wengert.ops cimport ieee
+cdef unsigned int UPPER, TWIST, TEMPER, TEMPER_TOO
+@cython.locals(mt="unsigned int[::1]", out="unsigned int[::1]", place="size_t", done="size_t", taken="size_t", n="size_t", y="unsigned int")
+cpdef object drawn(object state, Py_ssize_t count)
+@cython.locals(y="unsigned int")
+cdef inline unsigned int twisted(unsigned int a, unsigned int b) noexcept
+@cython.locals(count=Py_ssize_t, shift=Py_ssize_t, n="size_t", at="size_t", place="long long", given="const unsigned long long[::1]", first="long long[::1]", placed="long long[::1]")
+cpdef object ordered(object keys)
 cdef class Batches:
     cdef executable.Executable made
     cdef executable.Workspace space, penalty
@@ -9,14 +16,17 @@ cdef class Batches:
     cdef dict spots
     cdef object sums, rest, penalized
     cdef readonly tuple parameters
-    cdef readonly object optimizer, data, numbers, gradients, predictions, order
-    cdef double[::1] x, g
+    cdef readonly object optimizer, data, numbers, gradients, predictions, order, metric
+    cdef double[::1] x, g, aims
+    cdef long long[::1] goals
+    cdef public double right
+    cdef readonly bint counts
     cdef long long[::1] sources, targets, widths
     cdef long long penalized_at, targets_at, numbers_at, gradients_at, predictions_at, order_at
     cdef Py_ssize_t piece, room, shown, width, count
     cdef readonly Py_ssize_t size
     cdef bint is_single, is_all, is_inside, is_shown
-    cdef double clip_norm, loss
+    cdef double clip_norm, loss, found, cut, target_cut
     @cython.locals(bound="long long", at="long long")
     cdef object _column(self, executable.Executable made, Py_ssize_t n, object column)
     @cython.locals(done=Py_ssize_t, lr=double, loop=optim.UpdateLoop, end=Py_ssize_t)
@@ -26,6 +36,10 @@ cdef class Batches:
     cdef bint compute(self, Py_ssize_t start, Py_ssize_t end) except -1
     @cython.locals(made=executable.Executable, space=executable.Workspace, n=Py_ssize_t, to="long long")
     cdef bint by_one(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
+    @cython.locals(at="long long", right=Py_ssize_t, n=Py_ssize_t, k=Py_ssize_t, goal=Py_ssize_t, x=double, y=double, is_nan=bint, wrong=bint)
+    cdef Py_ssize_t classes(self, Py_ssize_t count) noexcept
+    @cython.locals(at="long long", right=Py_ssize_t, n=Py_ssize_t)
+    cdef Py_ssize_t sides(self, Py_ssize_t count) noexcept
     cdef bint by_several(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
     cpdef object give_numbers(self, object space)
     @cython.locals(count=Py_ssize_t)

@@ -16,11 +16,14 @@ from wengert import optim
 from wengert.compiler.call import executable, memory
 from wengert.ops import ieee
 from wengert.ops.ieee import Int, cython
+from wengert.training.metrics import Greatest, SameSide
 
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Batches", "places"]
+__all__ = ["Batches", "drawn", "ordered", "places"]
+
+UPPER, TWIST, TEMPER, TEMPER_TOO = 0x80000000, 0x9908B0DF, 0x9D2C5680, 0xEFC60000  # of MT19937; unsigned in C
 
 
 def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
@@ -29,15 +32,82 @@ def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
     return np.array([place[id(p)] for p in these], np.int64)
 
 
+def drawn(state: Any, count: Int) -> Any:
+    """Draw integers of 64 bits as `random.Random` does, by MT19937 (Matsumoto and Nishimura 1998).
+
+    Args:
+        state: that of `Random`, an array of 624 integers of 32 bits and the place of the next one; it is updated.
+        count: how many to draw.
+    """
+    if not ieee.COMPILED:
+        own: Any = np.random.RandomState()
+        own.set_state(("MT19937", state[:624], state[624]))
+        made = np.frombuffer(own.bytes(8 * count), "<u8")
+        state[:624], state[624] = own.get_state()[1:3]
+        return made
+    words = np.empty(2 * count, np.uint32)
+    mt, out, place, done = state, words, state[624], 0
+    while done < 2 * count:
+        if place == 624:
+            for n in range(227):
+                mt[n] = mt[n + 397] ^ twisted(mt[n], mt[n + 1])
+            for n in range(227, 623):
+                mt[n] = mt[n - 227] ^ twisted(mt[n], mt[n + 1])
+            mt[623] = mt[396] ^ twisted(mt[623], mt[0])
+            place = 0
+        taken = min(624 - place, 2 * count - done)
+        for n in range(taken):
+            y = mt[place + n]
+            y ^= y >> 11
+            y ^= (y << 7) & TEMPER
+            y ^= (y << 15) & TEMPER_TOO
+            out[done + n] = y ^ (y >> 18)
+        place, done = place + taken, done + taken
+    mt[624] = place
+    return words.astype("<u4", copy=False).view("<u8")
+
+
+def twisted(a: Int, b: Int) -> Int:
+    """Return what is added, without carry, to a third of the 624 integers."""
+    y = (a & UPPER) | (b & 0x7FFFFFFF)
+    return (y >> 1) ^ ((y & 1) * TWIST)
+
+
+def ordered(keys: Any) -> Any:
+    """Return the indices of random 64-bit integers in ascending order; equal ones keep their order."""
+    if not ieee.COMPILED:
+        return keys.argsort(kind="stable")
+    # Their first bits sort them into buckets of about one key each, and insertion sorts the few in a bucket.
+    count = len(keys)
+    shift = 64 - min(max(1, count.bit_length()), 20)
+    starts, order = np.zeros((1 << (64 - shift)) + 1, np.int64), np.empty(count, np.int64)
+    given, first, placed = keys.astype(np.uint64, copy=False), starts, order
+    for n in range(count):
+        first[(given[n] >> shift) + 1] += 1
+    for n in range(len(first) - 1):
+        first[n + 1] += first[n]
+    for n in range(count):
+        placed[first[given[n] >> shift]] = n
+        first[given[n] >> shift] += 1
+    for n in range(1, count):
+        at, place = n, placed[n]
+        while at and given[placed[at - 1]] > given[place]:
+            placed[at] = placed[at - 1]
+            at -= 1
+        placed[at] = place
+    return order
+
+
 @cython.cclass
 class Batches:
     """The batches of an epoch and the buffers of their steps: the compiled base class of `FlatSteps`.
 
-    It gets the specializations of the loss, and that of the regularization or None. `is_shown` asks for predictions.
+    It gets the specializations of the loss, and that of the regularization or None. The metric counts the correct
+    predictions, or is None.
     """
 
     def __init__(
-        self, plans: Sequence[Any], penalty: Any, optimizer: Any, is_shown: bool, piece: Int, data: list[Any]
+        self, plans: Sequence[Any], penalty: Any, optimizer: Any, metric: Any, piece: Int, data: list[Any]
     ) -> None:
         made: executable.Executable = plans[0]
         self.made: executable.Executable = made
@@ -73,8 +143,9 @@ class Batches:
         self.targets: Any = targets
         self.targets_at: int = targets.ctypes.data
         self.widths: Any = np.array([prod(column.shape[1:]) for column in self.columns], np.int64)
-        cell = plans[0].kernel.program.outputs["auxiliary"].cell_shape if is_shown else ()
-        self.is_shown: bool = is_shown
+        self.metric: Any = metric
+        self.is_shown: bool = metric is not None
+        cell = plans[0].kernel.program.outputs["auxiliary"].cell_shape if self.is_shown else ()
         self.predictions: Any = np.empty((len(data[0]), *cell))
         self.predictions_at: int = self.predictions.ctypes.data
         self.shown: int = -1  # the output with the predictions, if machine code writes one row per example
@@ -82,6 +153,16 @@ class Batches:
             if name == "auxiliary" and batched:
                 self.shown = n
         self.width: int = prod(cell)
+        self.right: float = 0.0  # the number of correct predictions counted so far
+        self.found: float = 0.0  # those of the last batch, if they are counted batch by batch
+        self.goals: Any = None  # the targets of a batch, if they are counted in machine code: classes,
+        self.aims: Any = None  # or numbers
+        row, is_counted = self.rows[-1], ieee.COMPILED and self.is_single and made.limit and self.shown >= 0
+        if is_counted and row.ndim == 1 and type(metric) is Greatest and row.dtype.kind == "i" and data[-1].min() >= 0:
+            self.goals = row
+        elif is_counted and row.ndim == 1 and type(metric) is SameSide and row.dtype.kind == "f" and not cell:
+            self.aims, self.cut, self.target_cut = row, metric.cut, metric.target_cut
+        self.counts: bool = self.goals is not None or self.aims is not None
         self.room: int = 0
         self.given: list[Any] = []
 
@@ -131,6 +212,7 @@ class Batches:
             else:
                 loop.move(None, self.x, self.g, lr)
                 self.optimizer.steps += 1
+            self.right += self.found
             loss += 1.0 * (end - start) / self.count * self.loss  # 1.0, since these are C integers
             start = end
             done += 1
@@ -148,6 +230,7 @@ class Batches:
         """
         cut, scale, pieces = start, 1.0 / (end - start), end - start > self.piece
         self.loss: float = 0.0
+        self.found = 0.0
         if pieces:
             self.sums[...] = 0.0
         while cut < end:
@@ -196,12 +279,42 @@ class Batches:
             self.rest[...] = 0.0
         self.loss += space.added(count)
         if self.is_shown:  # copied at once, as they may be parameters, which the step changes
-            if self.shown >= 0 and space.results is None:
+            if self.counts and space.results is None:
+                self.found += self.classes(count) if self.aims is None else self.sides(count)
+            elif self.shown >= 0 and space.results is None:
                 to = self.predictions_at + 8 * cut * self.width
                 memory.copy(space.targets[self.shown], to, count * self.width)
             else:
                 self.predictions[cut : cut + count] = space.output("auxiliary")
+                if self.counts:
+                    self.found += self.metric.count(self.predictions[cut : cut + count], self.rows[-1][:count])
         return True
+
+    def classes(self, count: Int) -> Int:
+        """Return in how many of the last run's predictions the first greatest number, or the first nan, is that of the
+        target, as by `argmax`.
+        """
+        at, right = self.space.targets[self.shown], 0
+        for n in range(count):
+            goal = self.goals[n]
+            if goal < self.width:
+                x = memory.get(at + 8 * goal)
+                is_nan, wrong = x != x, False
+                for k in range(goal):
+                    y = memory.get(at + 8 * k)
+                    wrong |= (y != y) if is_nan else not y < x
+                for k in range(goal + 1, self.width):
+                    wrong |= not (is_nan or memory.get(at + 8 * k) <= x)
+                right += not wrong
+            at += 8 * self.width
+        return right
+
+    def sides(self, count: Int) -> Int:
+        """Return how many of the last run's predictions are on the same side of their threshold as the targets."""
+        at, right = self.space.targets[self.shown], 0
+        for n in range(count):
+            right += (memory.get(at + 8 * n) > self.cut) == (self.aims[n] > self.target_cut)
+        return right
 
     def by_several(self, cut: Int, count: Int, scale: float) -> bool:
         """Do the same as `by_one`, with the valid specialization for each example."""

@@ -179,15 +179,16 @@ class Progress:
 
     def epoch(self, history: History) -> None:
         """Show the numbers of an epoch that is done."""
-        text = f"epoch {len(history)}/{self._epochs}: {history.last()}"
-        taken = f"{history.seconds:.0f}" if history.seconds >= 10.0 else f"{history.seconds:.2g}"
-        line = f"{text}, {taken} s ({history.backend})"
+        if not self._shown:
+            return
+        place, is_rewritten = f"epoch {len(history)}/{self._epochs}:", sys.stderr.isatty()
         if self._bar is not None:
-            self._bar.set_postfix_str(f"epoch {len(history)}/{self._epochs}: {history.last(brief=True)}")
-        elif self._shown and sys.stderr.isatty():
-            print(f"\r{line}", end=" ", file=sys.stderr, flush=True)
-        elif self._shown and (len(history) == self._epochs or len(history) % -(-self._epochs // 10) == 0):
-            print(line, file=sys.stderr, flush=True)
+            self._bar.set_postfix_str(f"{place} {history.last(brief=True)}")
+        elif is_rewritten or len(history) == self._epochs or len(history) % -(-self._epochs // 10) == 0:
+            taken = f"{history.seconds:.0f}" if history.seconds >= 10.0 else f"{history.seconds:.2g}"
+            line = f"{place} {history.last()}, {taken} s ({history.backend})"
+            begin, end = ("\r", " ") if is_rewritten else ("", "\n")
+            print(begin + line, end=end, file=sys.stderr, flush=True)
 
     def say(self, line: str) -> None:
         """Write a line that is not overwritten."""

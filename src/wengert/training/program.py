@@ -33,8 +33,8 @@ from wengert.training.task import CHUNK, Example, Outcome, Places, RefusedError,
 __all__ = ["CompiledTask", "FlatSteps", "Recorded"]
 
 PIECE = 1024  # the number of examples computed at once; more would cost memory and gain no time
-# In operations, of which machine code runs about 1,000 in a microsecond:
-PAUSE = 5_000_000  # between two returns to Python, for Ctrl-C, other threads and the progress bar
+# In operations, of which machine code runs from 1,000 to 5,000 in a microsecond:
+PAUSE = 20_000_000  # between two returns to Python, for Ctrl-C, other threads and the progress bar
 SHOWN = 100_000_000  # between two updates of the Values, for other threads that read them
 
 
@@ -279,9 +279,8 @@ class FlatSteps(Batches):
         self, programs: list[Recorded], optimizer: Optimizer, metric: Right | None, piece: int, data: list[Any]
     ) -> None:
         losses, *penalties = [each.paths for each in programs]
-        super().__init__(losses, penalties[0][0] if penalties else None, optimizer, metric is not None, piece, data)
+        super().__init__(losses, penalties[0][0] if penalties else None, optimizer, metric, piece, data)
         self.programs: list[Recorded] = programs
-        self.metric: Right | None = metric
         self.places: Any = places(self.parameters, optimizer.parameters)
         self.state: dict[str, Any] = {}
         self.held: bool = False  # True while the arrays have the current numbers, and False while the Values do
@@ -292,7 +291,6 @@ class FlatSteps(Batches):
         self.meanwhile: Callable[[], None] = lambda: None  # called while devices compute
         self.first: int = 0  # the first example whose prediction has not been counted
         self.stop: int = 0  # the end of these
-        self.right: float = 0.0  # the number of correct predictions counted so far
 
     @staticmethod
     def serve(programs: list[Recorded], optimizer: Optimizer) -> bool:
@@ -336,7 +334,8 @@ class FlatSteps(Batches):
     def count_right(self, start: int) -> None:
         """Count the correct predictions so far; the next ones begin at the example `start`."""
         span = slice(self.first, self.stop)
-        if self.metric is not None and self.first < self.stop:  # many at once, as NumPy's calls are slow
+        if self.metric is not None and not self.counts and self.first < self.stop:
+            # Many at once, as NumPy's calls are slow.
             self.right += self.metric.count(self.predictions[span], self.data[-1][self.order[span]])
         self.first = self.stop = start
 

@@ -6,6 +6,12 @@ cdef extern from *:
     #include <string.h>
     #include <math.h>
 
+    #ifdef __GNUC__
+    #define WENGERT_PREFETCH(at) __builtin_prefetch(at)
+    #else
+    #define WENGERT_PREFETCH(at) ((void)(at))
+    #endif
+
     typedef void (*wengert_kernel)(int64_t, double, const void *const *, const double *, double *, double *const *,
                                    double *);
     static CYTHON_INLINE void wengert_call(long long code, long long n, double seed, long long inputs, long long params,
@@ -78,7 +84,11 @@ cdef extern from *:
             for (long long i = 0; i < n; i++)
                 for (long long k = 0; k < width; k++) *to++ = from[width * chosen[i] + k];
         else
-            for (long long i = 0; i < n; i++) memcpy(to + width * i, from + width * chosen[i], 8 * (size_t)width);
+            for (long long i = 0; i < n; i++) {
+                const char *ahead = (const char *)(from + width * chosen[i + 8 < n ? i + 8 : n - 1]);
+                for (long long at = 0; at < 8 * width; at += 64) WENGERT_PREFETCH(ahead + at);
+                memcpy(to + width * i, from + width * chosen[i], 8 * (size_t)width);
+            }
         return 1;
     }
 
