@@ -13,9 +13,9 @@ pytestmark = pytest.mark.once  # files and random numbers are Python's
 COUNT = 300
 
 
-def documented(rng: random.Random | None = None, count: int = COUNT) -> list[int]:
+def documented(rng: random.Random | None = None) -> list[int]:
     draw = random if rng is None else rng
-    return sorted(range(count), key=lambda _: draw.getrandbits(64))
+    return sorted(range(COUNT), key=lambda _: draw.getrandbits(64))
 
 
 @pytest.mark.parametrize("prepared", [(), (1,), (0, 2, 2)])
@@ -45,26 +45,3 @@ def test_without_shuffling() -> None:
     orders = Orders(COUNT, False, 1, 2)
     orders.prepare()
     assert list(orders.next(arrays=True)) == list(orders.next(arrays=False)) == list(range(COUNT))
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 311, 312, 313, 5000])
-def test_few_and_many_examples(count: int) -> None:
-    """The generator makes its numbers in blocks of 312."""
-    pytest.importorskip("numpy")
-    rng, orders = random.Random(count), Orders(count, True, count, 0)
-    for _ in range(3):
-        assert orders.next(arrays=True).tolist() == documented(rng, count)  # type: ignore[attr-defined]
-    assert orders.next(arrays=False) == documented(rng, count)
-
-
-@pytest.mark.parametrize("bits", [0, 1, 8, 63, 64])
-def test_numbers_that_are_equal_or_agree_in_their_first_bits(bits: int) -> None:
-    np = pytest.importorskip("numpy")
-    from wengert.training.batches import ordered
-
-    rng = random.Random(bits)
-    keys = (
-        [(rng.getrandbits(bits) << 64 - bits) + rng.getrandbits(1) for _ in range(200)] if bits else [2**64 - 1] * 200
-    )
-    keys = [key & 2**64 - 1 for key in keys]
-    assert ordered(np.array(keys, np.uint64)).tolist() == sorted(range(200), key=keys.__getitem__)

@@ -2,13 +2,6 @@ cimport cython
 from wengert cimport optim
 from wengert.compiler.call cimport executable, memory
 from wengert.ops cimport ieee
-cdef unsigned int UPPER, TWIST, TEMPER, TEMPER_TOO
-@cython.locals(mt="unsigned int[::1]", out="unsigned int[::1]", place="size_t", done="size_t", taken="size_t", n="size_t", y="unsigned int")
-cpdef object drawn(object state, Py_ssize_t count)
-@cython.locals(y="unsigned int")
-cdef inline unsigned int twisted(unsigned int a, unsigned int b) noexcept
-@cython.locals(count=Py_ssize_t, shift=Py_ssize_t, n="size_t", at="size_t", place="long long", given="const unsigned long long[::1]", first="long long[::1]", placed="long long[::1]")
-cpdef object ordered(object keys)
 cdef class Batches:
     cdef executable.Executable made
     cdef executable.Workspace space, penalty

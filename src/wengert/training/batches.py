@@ -21,81 +21,13 @@ from wengert.training.metrics import Greatest, SameSide
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Batches", "drawn", "ordered", "places"]
-
-UPPER, TWIST, TEMPER, TEMPER_TOO = 0x80000000, 0x9908B0DF, 0x9D2C5680, 0xEFC60000  # of MT19937; unsigned in C
+__all__ = ["Batches", "places"]
 
 
 def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
     """Return the indices of some parameters among others."""
     place = {id(p): number for number, p in enumerate(among)}
     return np.array([place[id(p)] for p in these], np.int64)
-
-
-def drawn(state: Any, count: Int) -> Any:
-    """Draw integers of 64 bits as `random.Random` does, by MT19937 (Matsumoto and Nishimura 1998).
-
-    Args:
-        state: that of `Random`, an array of 624 integers of 32 bits and the place of the next one; it is updated.
-        count: how many to draw.
-    """
-    if not ieee.COMPILED:
-        own: Any = np.random.RandomState()
-        own.set_state(("MT19937", state[:624], state[624]))
-        made = np.frombuffer(own.bytes(8 * count), "<u8")
-        state[:624], state[624] = own.get_state()[1:3]
-        return made
-    words = np.empty(2 * count, np.uint32)
-    mt, out, place, done = state, words, state[624], 0
-    while done < 2 * count:
-        if place == 624:
-            for n in range(227):
-                mt[n] = mt[n + 397] ^ twisted(mt[n], mt[n + 1])
-            for n in range(227, 623):
-                mt[n] = mt[n - 227] ^ twisted(mt[n], mt[n + 1])
-            mt[623] = mt[396] ^ twisted(mt[623], mt[0])
-            place = 0
-        taken = min(624 - place, 2 * count - done)
-        for n in range(taken):
-            y = mt[place + n]
-            y ^= y >> 11
-            y ^= (y << 7) & TEMPER
-            y ^= (y << 15) & TEMPER_TOO
-            out[done + n] = y ^ (y >> 18)
-        place, done = place + taken, done + taken
-    mt[624] = place
-    return words.astype("<u4", copy=False).view("<u8")
-
-
-def twisted(a: Int, b: Int) -> Int:
-    """Return what is added, without carry, to a third of the 624 integers."""
-    y = (a & UPPER) | (b & 0x7FFFFFFF)
-    return (y >> 1) ^ ((y & 1) * TWIST)
-
-
-def ordered(keys: Any) -> Any:
-    """Return the indices of random 64-bit integers in ascending order; equal ones keep their order."""
-    if not ieee.COMPILED:
-        return keys.argsort(kind="stable")
-    # Their first bits sort them into buckets of about one key each, and insertion sorts the few in a bucket.
-    count = len(keys)
-    shift = 64 - min(max(1, count.bit_length()), 20)
-    starts, order = np.zeros((1 << (64 - shift)) + 1, np.int64), np.empty(count, np.int64)
-    given, first, placed = keys.astype(np.uint64, copy=False), starts, order
-    for n in range(count):
-        first[(given[n] >> shift) + 1] += 1
-    for n in range(len(first) - 1):
-        first[n + 1] += first[n]
-    for n in range(count):
-        placed[first[given[n] >> shift]] = n
-        first[given[n] >> shift] += 1
-    for n in range(1, count):
-        at, place = n, placed[n]
-        while at and given[placed[at - 1]] > given[place]:
-            placed[at] = placed[at - 1]
-            at -= 1
-        placed[at] = place
-    return order
 
 
 @cython.cclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from wengert.training.task import Places
@@ -25,10 +26,10 @@ class Orders:
         self.count: int = count
         self.shuffle: bool = shuffle
         self.own: Any = random if seed is None else random.Random(seed)
-        self.state: Any = None  # that of `own`, in an array, once arrays are drawn
+        self.draw: Callable[[int], bytes] = self.own.randbytes
         self.following: Places | None = None  # the next order, if it is prepared
         for _ in range(passed if seed is not None and shuffle else 0):
-            self.own.randbytes(8 * count)
+            self.draw(8 * count)
 
     def next(self, arrays: bool) -> Places:
         """Return the order of the next epoch; with `arrays`, as a NumPy array if it is shuffled."""
@@ -46,17 +47,17 @@ class Orders:
 
     def _drawn(self, arrays: bool) -> Places:
         """Sort the examples by random numbers, which takes a tenth of the time of `random.shuffle`."""
-        if self.state is None and not arrays:
-            keys = struct.unpack(f"<{self.count}Q", self.own.randbytes(8 * self.count))
+        if not arrays:
+            keys = struct.unpack(f"<{self.count}Q", self.draw(8 * self.count))
             return sorted(range(self.count), key=keys.__getitem__)
         import numpy as np
 
-        from wengert.training.batches import drawn, ordered
-
-        if self.own is random:
-            order = ordered(np.frombuffer(random.randbytes(8 * self.count), "<u8"))
-        else:
-            if self.state is None:
-                self.state = np.array(self.own.getstate()[1], np.uint32)
-            order = ordered(drawn(self.state, self.count))
-        return order if arrays else order.tolist()  # type: ignore[no-any-return]
+        if isinstance(self.own, random.Random):  # NumPy draws the same numbers in a third of the time
+            *numbers, place = self.own.getstate()[1]
+            self.own = np.random.RandomState()
+            self.own.set_state(("MT19937", numbers, place))
+            self.draw = self.own.bytes
+        drawn: Any = np.frombuffer(self.draw(8 * self.count), "<u8")
+        # NumPy sorts 16 bits by radix and merges what is nearly sorted: 7 ns per example instead of 50.
+        rough = (drawn >> np.uint64(48)).astype(np.uint16).argsort(kind="stable")
+        return rough[drawn[rough].argsort(kind="stable")]  # type: ignore[no-any-return]
