@@ -177,12 +177,7 @@ def pick(values: Any, index: Any) -> Any:
 
 
 def op(
-    name: str,
-    *,
-    value: Callable[..., float],
-    partials: Callable[..., Any],
-    arity: int | None = -1,
-    symbol: str = "",
+    name: str, *, value: Callable[..., float], partials: Callable[..., Any], arity: int | None = -1, symbol: str = ""
 ) -> Callable[..., Any]:
     """Register an operation of your own. It then works like a built-in one: as a function, as a method of every
     Value, in drawings, in copies, and in derivatives of any order.

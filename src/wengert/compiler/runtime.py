@@ -596,12 +596,7 @@ class Runtime:
 
     @np.errstate(all="ignore")
     def difference(
-        self,
-        made: Specialization,
-        layout: Any,
-        arguments: Arguments,
-        example: Sequence[Any],
-        result: Any,
+        self, made: Specialization, layout: Any, arguments: Arguments, example: Sequence[Any], result: Any
     ) -> str:
         """Say how a specialization differs from the function's result for an example; empty if it does not."""
         arrays: Any = arguments.numbers(example)

@@ -219,9 +219,7 @@ class Numbers:
         )
 
     def map(
-        self,
-        make: Callable[[slice, tuple[int, ...] | None], Any],
-        row: Callable[[int, int], list[Any]] | None = None,
+        self, make: Callable[[slice, tuple[int, ...] | None], Any], row: Callable[[int, int], list[Any]] | None = None
     ) -> Any:
         """Rebuild the object with what `make` returns for each number or array, given the slice of its numbers in the
         flat list and the array's shape (None for a number). `row(start, end)` makes a whole list of numbers at once.

@@ -33,10 +33,7 @@ def count_uses(program: Program, back: Program | None) -> dict[int, int]:
 
 
 def donated_arrays(
-    back: Program,
-    uses: dict[int, int],
-    is_new: Callable[[Compute], bool],
-    is_in_place: Callable[[Access, Array], bool],
+    back: Program, uses: dict[int, int], is_new: Callable[[Compute], bool], is_in_place: Callable[[Access, Array], bool]
 ) -> tuple[dict[int, Array], set[int]]:
     """Find the arrays that are donated: their last reader is an Assemble whose first part they are, and they cover its
     output, which then takes over their memory under its own name, so that nothing is copied.

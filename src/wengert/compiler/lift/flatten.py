@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from wengert.compiler.ir import may_fold
 from wengert.compiler.lift.cancelling import IS_SUM, LEAST, Sums, cancelling
 from wengert.compiler.lift.in_order import set_levels
+from wengert.compiler.lift.shorten import Cut, Whole, cut_of
 from wengert.compiler.lift.simplify import (
     CONST,
     INPUT,
@@ -73,11 +74,7 @@ class Groups(Sequence[Group]):
     def __len__(self) -> int:
         return len(self.codes)
 
-    @overload
-    def __getitem__(self, number: int) -> Group: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[Group]: ...
-    def __getitem__(self, number: int | slice) -> Group | list[Group]:
+    def __getitem__(self, number: Any) -> Any:
         if isinstance(number, slice):
             return [self[n] for n in range(*number.indices(len(self)))]
         return Group(self.nodes[self.begin[number] : self.begin[number + 1]], int(self.codes[number]))
@@ -100,9 +97,12 @@ class FlatGraph:
     groups: Groups
     places: Ints  # the number of each instruction of the recording
     as_written: bool = False  # whether some sums keep their written order
+    cut: Cut | None = None  # where iterations of a loop are left out
 
 
-def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merge: bool = True) -> FlatGraph:
+def flatten(
+    graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merge: bool = True, whole: bool = True
+) -> FlatGraph:
     """Bring a recorded graph into normal form and group it.
 
     Args:
@@ -111,12 +111,18 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
         wanted: the places of the results.
         picks: the operands that are known only at run time.
         merge: whether to merge equal computations.
+        whole: whether all iterations of loops must be there.
 
     Raises:
         Unliftable: an operation takes any number of operands and has no array form.
+        Whole: a loop was shortened that does not repeat.
     """
     codes, starts, operands, constants, places = instructions(graph, source, picks)
     wanted = places[wanted]
+    cut = None if whole else cut_of(codes, starts, operands, constants, wanted)
+    if cut is not None:
+        codes, starts, operands, constants, moved = cut.apply(codes, starts, operands, constants)
+        places, wanted = moved[places], moved[wanted]
     n = len(codes)
     spread = np.zeros(n, np.int64) + VALUE
     spread[places] = source
@@ -136,24 +142,29 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
         many = np.flatnonzero(as_written & IS_LISTED[codes] & (np.diff(starts) >= LEAST))
         if not len(many):
             break
+        if cut is not None:
+            raise Whole
         codes, starts, operands, moved = one_by_one(codes, starts, operands, len(constants), many)
         places, wanted = moved[places], moved[wanted]
         spread, previous = np.full(len(codes), VALUE), spread
         spread[moved[:n]] = previous
         n = len(codes)
     terms, absorbed = _merge_sums(sums, codes, constants, as_written)
-    terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, absorbed, as_written)
+    listing = codes, starts, operands
+    terms, multiplied = _merge_products(terms, listing, uses, source, constants, absorbed, as_written)
     root, factor, other, coefficient = terms
     count = np.bincount(root, minlength=n)
     last = np.cumsum(count)
     first = last - count
     present = ~(absorbed | multiplied)
     level, varies = _levels(codes, starts, operands, root, factor, other, present, source)
+    if cut is not None:
+        cut.check(level, present & (codes > 0), root, factor, other)
     source = np.where((source == VALUE) & varies, VARYING, source)
     factor, other = _ordered(factor, other, source)
     none = Groups(codes[:0], codes[:1] * 0, codes[:0])
     flat = FlatGraph(n, constants, source, first, last, factor, other, coefficient, operands, starts, none, places)
-    flat.as_written = bool(as_written.any())
+    flat.as_written, flat.cut = bool(as_written.any()), cut
     flat.groups = _groups(flat, codes, level, present & (codes > 0))
     return flat
 
@@ -224,18 +235,10 @@ def _merge_sums(sums: Sums, codes: Ints, constants: Any, as_written: Any) -> tup
 
 
 def _merge_products(
-    terms: tuple[Any, ...],
-    codes: Ints,
-    starts: Ints,
-    operands: Ints,
-    uses: Ints,
-    source: Ints,
-    constants: Any,
-    gone: Any,
-    as_written: Any,
+    terms: Any, listing: Any, uses: Ints, source: Ints, constants: Any, gone: Any, as_written: Any
 ) -> tuple[Any, Any]:
     """Make each product that only a sum uses a term of it: up to two factors and a coefficient."""
-    root, factor, other, coefficient = terms
+    (root, factor, other, coefficient), (codes, starts, operands) = terms, listing
     n = len(codes)
     absorbed = np.zeros(n, bool)
     single = np.zeros(len(uses), bool)
@@ -279,14 +282,7 @@ def _ordered(factor: Ints, other: Ints, source: Ints) -> tuple[Ints, Ints]:
 
 
 def _levels(
-    codes: Ints,
-    starts: Ints,
-    operands: Ints,
-    root: Ints,
-    factor: Ints,
-    other: Ints,
-    present: Any,
-    source: Ints,
+    codes: Ints, starts: Ints, operands: Ints, root: Ints, factor: Ints, other: Ints, present: Any, source: Ints
 ) -> tuple[Ints, Any]:
     """Return the level of each number, and whether it depends on an input, in one pass in the order of creation."""
     is_made = np.zeros(len(source), bool)

@@ -12,7 +12,8 @@ import numpy as np
 from wengert.compiler.ir import BATCH, Access, Array, Compute, Program, fuse, unmask
 from wengert.compiler.lift.flatten import FlatGraph, flatten
 from wengert.compiler.lift.lifter import Lifter
-from wengert.compiler.lift.loops import LoopLifter, Recurrence, recurrences
+from wengert.compiler.lift.loops import LoopLifter, Recurrence, lengthen, recurrences
+from wengert.compiler.lift.shorten import Whole
 from wengert.compiler.lift.simplify import Pick
 from wengert.graph import Graph
 
@@ -60,53 +61,64 @@ def lift(
         Unliftable: an operation has no array form.
     """
     wanted = np.concatenate([places.reshape(-1) for places in outputs.values()])
-    flat, runs = _with_loops(graph, source, wanted, list(picks))
-    lifter = Lifter(flat, batched)
-    for name, places in inputs.items():
-        lifter.input(name, flat.places[places], "index" if name in indices else "input")
-    for places in blocks:
-        lifter.allocate("p", flat.places[places])
-    loops = [LoopLifter(lifter, run) for run in runs]
-    ends = [0, *[end for loop in loops for end in (loop.run.first, loop.run.last)], len(flat.groups)]
-    straight = [flat.groups[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
-    for loop in loops:  # first, as their parameters are read most
-        loop.plan()
-    lifter.plan([group for groups in straight for group in groups])
-    for number, groups in enumerate(straight):
-        for group in groups:
-            lifter.make(group)
-        if number < len(loops):
-            loops[number].make()
-    program = lifter.program
-    program.as_written = flat.as_written
-    for name, places in outputs.items():
-        program.outputs[name] = _output(lifter, flat.places[places])
-    fuse(program)
-    unmask(program)
-    back = np.full(flat.n, -1)
-    own = flat.places < flat.n
-    back[flat.places[own]] = np.flatnonzero(own)
-    slots = [array.slots.reshape(-1) for array in program.of_role("param")]
-    parameters = back[np.concatenate(slots)].tolist() if slots else []
-    steps = program.each_step()
-    tables = sum(x.table is not None for step in steps if isinstance(step, Compute) for x in step.operands)
-    products = [step for step in steps if isinstance(step, Compute) and _is_matrix_product(step)]
-    multiplications = max([-prod(step.axes) for step in products if BATCH in step.axes], default=0)  # BATCH is -1
-    return Lifted(program, parameters, tables, len(products), multiplications)
+
+    def made(whole: bool) -> Lifted:
+        flat, runs = _with_loops(graph, source, wanted, list(picks), whole)
+        lifter = Lifter(flat, batched)
+        for name, places in inputs.items():
+            lifter.input(name, flat.places[places], "index" if name in indices else "input")
+        for places in blocks:
+            lifter.allocate("p", flat.places[places])
+        loops = [LoopLifter(lifter, run) for run in runs]
+        ends = [0, *[end for loop in loops for end in (loop.run.first, loop.run.last)], len(flat.groups)]
+        straight = [flat.groups[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
+        for loop in loops:  # first, as their parameters are read most
+            loop.plan()
+        lifter.plan([group for groups in straight for group in groups])
+        for number, groups in enumerate(straight):
+            for group in groups:
+                lifter.make(group)
+            if number < len(loops):
+                loops[number].make()
+        program = lifter.program
+        program.as_written = flat.as_written
+        for name, places in outputs.items():
+            program.outputs[name] = _output(lifter, flat.places[places])
+        fuse(program)
+        unmask(program)
+        back = np.full(len(flat.source), -1)
+        back[flat.places] = np.arange(len(flat.places))
+        slots = [array.slots.reshape(-1) for array in program.of_role("param")]
+        parameters = back[np.concatenate(slots)].tolist() if slots else []
+        steps = program.each_step()
+        tables = sum(x.table is not None for step in steps if isinstance(step, Compute) for x in step.operands)
+        products = [step for step in steps if isinstance(step, Compute) and _is_matrix_product(step)]
+        multiplications = max([-prod(step.axes) for step in products if BATCH in step.axes], default=0)  # BATCH is -1
+        return Lifted(program, parameters, tables, len(products), multiplications)
+
+    try:
+        return made(False)
+    except Whole:
+        return made(True)
 
 
-def _with_loops(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> tuple[FlatGraph, list[Recurrence]]:
+def _with_loops(
+    graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], whole: bool
+) -> tuple[FlatGraph, list[Recurrence]]:
     """Return the flat graph and its loops.
 
     If the loops leave many groups, merging may have broken them up, as two iterations happened to compute the same;
     then try without merging.
     """
-    flat = flatten(graph, source, wanted, picks)
+    flat = flatten(graph, source, wanted, picks, whole=whole)
     runs = recurrences(flat)
+    added = 0 if flat.cut is None else lengthen(runs, flat.cut)
     left = len(flat.groups) - sum(run.saved for run in runs)
-    if runs and left > LEFT * len(flat.groups):
-        other = flatten(graph, source, wanted, picks, merge=False)
+    if runs and left > LEFT * (len(flat.groups) + added):
+        other = flatten(graph, source, wanted, picks, merge=False, whole=whole)
         found = recurrences(other)
+        if other.cut is not None:
+            lengthen(found, other.cut)
         if len(other.groups) - sum(run.saved for run in found) < left:
             return other, found
     return flat, runs

@@ -108,6 +108,10 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
     self = trace  # which is a C structure, if this is compiled
     if self.rests:
         return 0
+    if what == RETURN and self.watcher is not None:
+        if frame is self._inside:
+            self._inside = None
+        return 0
     code = frame.f_code
     seen = self._codes.get(id(code))
     if seen is None or seen.names is not frame.f_globals:
@@ -115,7 +119,7 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
     if what == RETURN:
         if frame is self._inside:
             self._inside = None
-        if self.watcher is None and not (seen.is_tracing and type(arg) in PLAIN):
+        if not (seen.is_tracing and type(arg) in PLAIN):
             self._caller, self._called, self._value = frame.f_back, code, arg
         return 0
     if self.watcher is not None:
@@ -134,7 +138,7 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
         if what == C_EXCEPTION:
             if id(arg) not in standins.STANDINS:
                 self.steps.append(arg.__name__)
-        elif code in self.cached:
+        elif self.cached and code in self.cached:  # the hash of code is slow
             self._inside = frame
         else:
             self.steps.append(code)

@@ -29,16 +29,7 @@ import numpy as np
 from wengert.compiler.call import MISSING, CallPath, look
 from wengert.compiler.trace.call_trace import CallTrace, is_aside
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
-from wengert.compiler.trace.proxies import (
-    CELL,
-    READS_ALL,
-    attributes_of,
-    closes_over,
-    names_of,
-    own,
-    spelt,
-    walks,
-)
+from wengert.compiler.trace.proxies import CELL, READS_ALL, attributes_of, closes_over, names_of, own, spelt, walks
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.recorder import watching
 from wengert.engine import Value

@@ -22,16 +22,7 @@ import numpy as np
 
 from wengert import interpolation, linalg
 from wengert.compiler.trace.traced_arrays import TracedArray, choice, fillable, presented
-from wengert.compiler.trace.tracers import (
-    FINITE,
-    Bool,
-    computed,
-    concrete,
-    converted,
-    is_traced,
-    number_of,
-    recorded,
-)
+from wengert.compiler.trace.tracers import FINITE, Bool, computed, concrete, converted, is_traced, number_of, recorded
 from wengert.engine import Value
 from wengert.errors import running
 from wengert.ops import BY_NAME

@@ -130,14 +130,7 @@ def value_box(graph: Graph, place: int, grad: float | None, label: str) -> Box:
         lines += ["grad not computed: no backward pass has reached it" if grad is None else f"grad {grad!r}"]
         rows.append(cell_of("grad", grad))
     shown = clean(label) if label == value.label else ending(label)
-    return Box(
-        kind,
-        shown,
-        clean(op, SYMBOL),
-        rows,
-        "\n".join(lines),
-        place,
-    )
+    return Box(kind, shown, clean(op, SYMBOL), rows, "\n".join(lines), place)
 
 
 def cell_of(name: str, x: float | None) -> Cell:

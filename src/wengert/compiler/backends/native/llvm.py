@@ -389,10 +389,7 @@ class LLVM(BitEmitter):
         self.scopes: list[Scope] = [Scope()]
         self.depth: dict[str, int] = {}
         self.label = "entry"
-        self.scopes[0].lines += [
-            f" %upper = add i64 %n, {self.width - 1}",
-            f" %padded = and i64 %upper, {-self.width}",
-        ]
+        self.scopes[0].lines += [f" %upper = add i64 %n, {self.width - 1}", f" %padded = and i64 %upper, {-self.width}"]
 
     def end(self) -> None:
         self.functions.append((f"part{len(self.functions)}", self.scopes[0].lines))

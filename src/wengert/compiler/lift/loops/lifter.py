@@ -25,6 +25,7 @@ from wengert.compiler.ir import (
 from wengert.compiler.lift.flatten import FlatGraph, Group, Groups
 from wengert.compiler.lift.lifter import Lifter
 from wengert.compiler.lift.loops.periods import Recurrence
+from wengert.compiler.lift.shorten import Whole
 from wengert.compiler.lift.simplify import CONST, INPUT, PARAM, VALUE, VARYING
 
 __all__ = ["LoopLifter"]
@@ -51,6 +52,8 @@ class LoopLifter:
         try:
             self.loop()
         except _Straight:
+            if self.run.rows[-1] >= self.run.iterations:
+                raise Whole from None
             del outer.program.steps[count:]
             groups = outer.flat.groups[self.run.first : self.run.last]
             outer.plan(groups)
@@ -71,22 +74,22 @@ class LoopLifter:
         parts = [program.arrays[place] for place in stored]
         outer.program.padded |= program.padded
         outputs: list[LoopOutput] = []
-        node_ids = run.node_ids
+        node_ids, count = run.node_ids, int(run.rows[-1]) + 1
         for place, part in zip(stored, parts, strict=True):
             members = np.flatnonzero(iteration.place[: run.size] == place)
             back = max((lag for q, lag in run.carried if iteration.place[q] == place), default=0)
             initial = self.initial(part, members, back)
-            shape = (*part.shape[: int(part.batched)], back + run.iterations, *part.cell_shape)
+            shape = (*part.shape[: int(part.batched)], back + count, *part.cell_shape)
             out = outer.add_array(Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative and not back))
             outputs.append(LoopOutput(part, out, initial))
-            rows = (back + np.arange(run.iterations))[:, None] * part.size
+            rows = (back + run.rows)[:, None] * part.size
             outer.assign(node_ids[:, members], out, rows + iteration.cell[members])
         program.outputs = {str(n): part for n, part in enumerate(parts)}
         fuse(program)
         iteration.read_through_slices({place: entry.out for place, entry in zip(stored, outputs, strict=True)})
         for array in program.of_role("const"):
             outer.add_array(array)
-        outer.program.steps += self.by_batch(Loop(run.iterations, program.each_step(), outputs))
+        outer.program.steps += self.by_batch(Loop(count, program.each_step(), outputs))
 
     def by_batch(self, loop: Loop) -> list[Loop]:
         """Move the steps without a batch to a loop of their own, in front."""
@@ -309,7 +312,7 @@ class _Iteration(Lifter):
             of, base = piece.array, piece.base
             if id(array) in self.groups:
                 of = outs[int(self.place[self.groups[id(array)].nodes[0]])]
-                base += (of.cell_shape[0] - self.run.iterations) * piece.step
+                base += (of.cell_shape[0] - int(self.run.rows[-1]) - 1) * piece.step
             row = abs(piece.step) if _is_row(of, piece.step) else 1
             start, end = (base + low) // row * row, ((base + high) // row + 1) * row
             shape: tuple[int, ...] = of.cell_shape[1:] if _is_row(of, piece.step) else ()

@@ -6,7 +6,7 @@ repeats in time. Only the connections count: constants, coefficients and leaves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,11 @@ import numpy as np
 
 from wengert.compiler.ir import distinct
 from wengert.compiler.lift.flatten import IS_LISTED, FlatGraph
+from wengert.compiler.lift.shorten import UNIT, Cut, Whole
 from wengert.compiler.lift.simplify import CONST
 from wengert.ops import BY_NAME
 
-__all__ = ["Listing", "Recurrence", "recurrences"]
+__all__ = ["Listing", "Recurrence", "lengthen", "recurrences"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 # Measured with seven recurrences of 4 to 24 iterations (`benchmarks.recurrences`) and their reverse sweeps:
@@ -99,6 +100,26 @@ def recurrences(flat: FlatGraph) -> list[Recurrence]:
     return sorted(found, key=lambda run: run.first)
 
 
+def lengthen(runs: Sequence[Recurrence], cut: Cut) -> int:
+    """Lengthen the loop around a cut, else raise Whole. Returns the number of groups left out."""
+    size = UNIT * cut.size
+    for run in runs:
+        place, begin = run.listing.position, run.listing.begin[run.first]
+        inside = place[cut.at : cut.at + cut.size] - begin
+        inside = inside[inside >= -begin]
+        if inside.min() < 0 or inside.max() >= run.size * run.iterations:
+            continue
+        ids, row = run.node_ids, int(inside.min()) // run.size
+        first = ids.reshape(-1)[inside.min()]
+        count = int(place[first + size] - place[first]) // run.size  # of this loop in so many of the recording's
+        near = ids[max(row - count, 0) : row + 2 * count]
+        is_even = 0 < 3 * count == len(near) and (near[count:] - near[:-count] == size).all() and not run.scales.size
+        if is_even and ids[:row].max() < cut.at + cut.near and (run.columns == run.columns[0]).all():
+            run.rows[row:] += count * (cut.iterations // UNIT)
+            return count * (cut.iterations // UNIT) * run.period
+    raise Whole
+
+
 def _candidates(listing: Listing, low: int, high: int) -> Iterator[Recurrence]:
     """Yield the longest loops among some groups, for each possible period."""
     hashes = listing.signature[low:high], listing.connected(low, high)
@@ -113,9 +134,10 @@ def _candidates(listing: Listing, low: int, high: int) -> Iterator[Recurrence]:
 def _periods(signature: Ints) -> list[int]:
     """Return distances at which stretches of 1, 2, 4, ... groups occur again, by their hashes."""
     hashed, found, length = signature * MIX, set(), 1
+    beyond = 1 << len(signature).bit_length()
     while length <= min(len(signature) // ITERATIONS, PERIOD):
-        order = np.argsort(hashed, kind="stable")
-        distances = np.diff(order)[hashed[order[1:]] == hashed[order[:-1]]]
+        ordered = np.sort((hashed & -beyond) | np.arange(len(hashed)))  # by hash, then place: argsort takes much longer
+        distances = np.diff(ordered)[(ordered[1:] ^ ordered[:-1]) & -beyond == 0]
         distances = distances[distances * ITERATIONS <= len(signature)]
         if len(distances):
             values, counts = np.unique(distances, return_counts=True)
@@ -254,6 +276,7 @@ class Recurrence:
     columns: Ints  # leaves from outside: the number in each iteration
     scales: Any  # leaves that are coefficients: the value in each iteration
     initial: dict[tuple[int, int], int]  # the number read for (number, lag) by iterations that have no earlier one
+    rows: Ints  # the number of each iteration: between them some may have been left out
 
     @property
     def last(self) -> int:
@@ -326,6 +349,5 @@ class Recurrence:
         fixed = scale[0].copy()
         fixed[changing] = 1.0
         sides = first_side, second_side
-        return cls(
-            listing, first, period, iterations, size, sides, fixed, carried, columns, scale[:, changing], initial
-        )
+        places = listing, first, period, iterations, size
+        return cls(*places, sides, fixed, carried, columns, scale[:, changing], initial, np.arange(iterations))

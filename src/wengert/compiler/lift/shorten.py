@@ -1,0 +1,120 @@
+"""Shortens a long loop before it is lifted: most iterations are left out, and the loop found is lengthened by them.
+
+Iterations are alike if each instruction has the operation of the same one an iteration before, and its operands: moved
+by an iteration or the same, as constants and numbers from before the loop. All that lifting decides then follows from a
+number's neighbours and its level, and is the same in each once levels grow evenly. What differs is lifted whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["UNIT", "Cut", "Whole", "cut_of"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+LEAST = 1 << 12  # instructions: less takes no time
+KEPT = 96  # iterations, and some more:
+UNIT = 12  # iterations are left out by so many, as the loop that is found may take a few at a time
+BLOCK = 1 << 15  # numbers that are compared at once, as they fit in the processor's cache
+SAMPLE, TRIES = 64, 16  # instructions by which the next iteration is found, and how often
+
+
+class Whole(Exception):  # noqa: N818  (no error)
+    """A recording must be lifted whole."""
+
+
+class Cut(NamedTuple):
+    """Where iterations of a loop are left out."""
+
+    low: int  # where the first iteration begins
+    at: int  # the first instruction that is left out, and the first one behind them in the short recording
+    high: int  # where the last iteration ends in the short recording
+    size: int  # instructions of an iteration
+    iterations: int  # left out
+    near: int  # instructions on either side of the cut in which everything must be regular
+
+    def apply(self, codes: Ints, starts: Ints, operands: Ints, constants: Any) -> tuple[Ints, Ints, Ints, Any, Ints]:
+        """Return the short recording, and the new place of each instruction; for one left out an earlier one's."""
+        out = self.iterations * self.size
+        end = self.at + out
+        first, last = starts[self.at], starts[end]
+        later = operands[last:]
+        operands = np.concatenate([operands[:first], np.where(later >= self.low, later - out, later)])
+        fixed = operands < 0
+        constants = constants[-1 - operands[fixed]]
+        operands[fixed] = -1 - np.arange(len(constants))
+        moved = np.arange(len(codes))
+        moved[end:] -= out
+        moved[self.at : end].reshape(self.iterations, self.size)[:] = moved[self.at - self.size : self.at]
+        codes = np.concatenate([codes[: self.at], codes[end:]])
+        return codes, np.concatenate([starts[: self.at], starts[end:] - (last - first)]), operands, constants, moved
+
+    def check(self, level: Ints, made: Any, root: Ints, *factors: Ints) -> None:
+        """Raise Whole unless levels grow evenly around the cut, others are not there, and no `root` has far terms."""
+        begin, end, place = self.at - self.near, self.at + self.near, np.arange(len(made))
+        far = [((x >= begin) & (x < end) & (root - x > self.near)).any() for x in factors]
+        is_made, levels = made[begin:end].reshape(-1, self.size), level[begin:end].reshape(-1, self.size)
+        by = levels[UNIT:, is_made[0]] - levels[:-UNIT, is_made[0]]
+        if any(far) or not by.size or by[0, 0] < 1 or (by != by[0, 0]).any() or (is_made != is_made[0]).any():
+            raise Whole
+        two = slice(self.at - self.size, self.at + self.size)  # iterations
+        low, high = level[two][made[two]].min(), level[two][made[two]].max()
+        others = level[: len(made)][made & ((place < self.low) | (place >= self.high))]
+        if ((others >= low) & (others <= high)).any():
+            raise Whole
+
+
+def cut_of(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints) -> Cut | None:
+    """Return where iterations can be left out of a recording; None if its middle is no long loop."""
+    middle, found = len(codes) // 2, 0
+    text = codes[middle : middle + len(codes) // (2 * KEPT) + SAMPLE].astype(np.uint16).tobytes()
+    for _ in range(TRIES if len(codes) >= LEAST else 0):  # parts of an iteration may have the same operations
+        found = text.find(text[: 2 * SAMPLE], found + 1)
+        cut = None if found < 0 or found % 2 else _cut(codes, starts, operands, constants, wanted, middle, found // 2)
+        if cut is not None or found < 0:
+            return cut
+    return None
+
+
+def _cut(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints, middle: int, size: int) -> Cut | None:
+    begin, here = middle % size, middle // size
+    first, second, third = starts[middle : middle + 2 * size + 1 : size].tolist()
+    read, count = operands[first:second], second - first
+    fixed, bits = read < 0, constants.view(np.int64)
+    known = bits[-1 - read[fixed]]
+    step = np.where(fixed, 0, operands[second:third] - read) if third - second == count else np.array([-1])
+    if not np.isin(step, (0, size)).all() or not codes[middle : middle + size].all():
+        return None
+    rows = (len(codes) - begin) // size
+    done, has = [x[begin : begin + rows * size].reshape(rows, size) for x in (codes, np.diff(starts))]
+    start, end = _around(lambda at: ((done[at] == done[here]) & (has[at] == has[here])).all(1), here, rows, size)
+    reads = operands[starts[begin + start * size] : starts[begin + end * size]].reshape(end - start, count)
+
+    def moved(at: slice) -> Any:
+        numbers = reads[1:][at][:, fixed]
+        same = ((reads[1:][at] - reads[:-1][at] == step) | fixed).all(1) & (numbers < 0).all(1)
+        return same & (bits[-1 - np.minimum(numbers, -1)] == known).all(1)
+
+    first, last = [start + n for n in _around(moved, here - start, end - start - 1, count)]
+    outside = read[(step == 0) & ~fixed]
+    first = max(first, -((begin - 1 - int(outside.max(initial=-1))) // size))
+    total = last + 1 - first
+    stay = KEPT + (total - KEPT) % UNIT
+    low, near = begin + first * size, stay // 4 * size
+    cut = Cut(low, low + stay // 2 * size, low + stay * size, size, total - stay, near)
+    late = np.concatenate([operands[starts[low + total * size] :], wanted])
+    inside = (late >= low) & (late < cut.at + cut.iterations * size + near)
+    is_far = (np.repeat(middle + np.arange(size), has[here]) - read)[step != 0].max(initial=0) > near // 2
+    return None if cut.iterations < stay or is_far or inside.any() else cut
+
+
+def _around(test: Callable[[slice], Any], here: int, rows: int, width: int) -> tuple[int, int]:
+    """Return the range of rows around one of them that pass a test; the range ends with it if it does not."""
+    height = max(BLOCK // width, 1)
+    fails = [n + np.flatnonzero(~test(slice(n, n + height))) for n in range(0, rows, height)]
+    others = np.concatenate([[-1], *fails, [rows]]).astype(np.int64)
+    place = int(np.searchsorted(others, here))
+    return int(others[place - 1]) + 1, int(others[place])
