@@ -93,7 +93,9 @@ class Batches:
         if is_counted and row.ndim == 1 and type(metric) is Greatest and row.dtype.kind == "i" and data[-1].min() >= 0:
             self.goals = row
         elif is_counted and row.ndim == 1 and type(metric) is SameSide and row.dtype.kind == "f" and not cell:
-            self.aims, self.cut, self.target_cut = row, metric.cut, metric.target_cut
+            self.aims = row
+            self.cut: float = metric.cut
+            self.target_cut: float = metric.target_cut
         self.counts: bool = self.goals is not None or self.aims is not None
         self.room: int = 0
         self.given: list[Any] = []

@@ -275,6 +275,8 @@ class FlatSteps(Batches):
         data: an array for each argument of the loss, with one row per example.
     """
 
+    right: float
+
     def __init__(
         self, programs: list[Recorded], optimizer: Optimizer, metric: Right | None, piece: int, data: list[Any]
     ) -> None:
