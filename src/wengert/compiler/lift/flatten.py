@@ -159,7 +159,7 @@ def flatten(
     present = ~(absorbed | multiplied)
     level, varies = _levels(codes, starts, operands, root, factor, other, present, source)
     if cut is not None:
-        cut.check(level, present & (codes > 0), root, factor, other)
+        cut.check(level, present & (codes > 0), sums.top)
     source = np.where((source == VALUE) & varies, VARYING, source)
     factor, other = _ordered(factor, other, source)
     none = Groups(codes[:0], codes[:1] * 0, codes[:0])

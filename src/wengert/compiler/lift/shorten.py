@@ -52,16 +52,18 @@ class Cut(NamedTuple):
         codes = np.concatenate([codes[: self.at], codes[end:]])
         return codes, np.concatenate([starts[: self.at], starts[end:] - (last - first)]), operands, constants, moved
 
-    def check(self, level: Ints, made: Any, root: Ints, *factors: Ints) -> None:
-        """Raise Whole unless levels grow evenly around the cut, others are not there, and no `root` has far terms."""
+    def check(self, level: Ints, made: Any, top: Ints) -> None:
+        """Raise Whole unless levels grow evenly around the cut, no number from outside the loop has a level of the
+        iterations beside it, and no sum takes in those of many iterations, each with its terms: see `top` in `Sums`.
+        """
         begin, end, place = self.at - self.near, self.at + self.near, np.arange(len(made))
-        far = [((x >= begin) & (x < end) & (root - x > self.near)).any() for x in factors]
         is_made, levels = made[begin:end].reshape(-1, self.size), level[begin:end].reshape(-1, self.size)
-        by = levels[UNIT:, is_made[0]] - levels[:-UNIT, is_made[0]]
-        if any(far) or not by.size or by[0, 0] < 1 or (by != by[0, 0]).any() or (is_made != is_made[0]).any():
+        growth = levels[UNIT:, is_made[0]] - levels[:-UNIT, is_made[0]]
+        is_even = growth.size and growth[0, 0] > 0 and (growth == growth[0, 0]).all() and (is_made == is_made[0]).all()
+        if not is_even or (top[begin:end] - place[begin:end] > self.near).any():
             raise Whole
-        two = slice(self.at - self.size, self.at + self.size)  # iterations
-        low, high = level[two][made[two]].min(), level[two][made[two]].max()
+        around = slice(self.at - self.size, self.at + self.size)
+        low, high = level[around][made[around]].min(), level[around][made[around]].max()
         others = level[: len(made)][made & ((place < self.low) | (place >= self.high))]
         if ((others >= low) & (others <= high)).any():
             raise Whole

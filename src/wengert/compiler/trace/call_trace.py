@@ -108,17 +108,16 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
     self = trace  # which is a C structure, if this is compiled
     if self.rests:
         return 0
-    if what == RETURN and self.watcher is not None:
+    if what == RETURN:
         if frame is self._inside:
             self._inside = None
-        return 0
+        if self.watcher is not None:
+            return 0
     code = frame.f_code
     seen = self._codes.get(id(code))
     if seen is None or seen.names is not frame.f_globals:
         seen = self._codes[id(code)] = Code(frame)
     if what == RETURN:
-        if frame is self._inside:
-            self._inside = None
         if not (seen.is_tracing and type(arg) in PLAIN):
             self._caller, self._called, self._value = frame.f_back, code, arg
         return 0
