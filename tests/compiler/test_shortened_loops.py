@@ -281,7 +281,7 @@ def test_random_loops(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 compiled = wengert.compile(drawn(seed), backend="numpy")
                 points = [Value(0.3), Value(0.4), Value(-0.7)]
                 for _ in range(2):
-                    result = compiled(*points)
+                    result = compiled(*points) + points[0]  # a Value, too, where the function depends on none
                 result.backward()
                 reasons = [entry.fallback_reason for entry in compiled._runtime.entries.values()]
                 found.append((reasons, result.data, [p.grad for p in points]))
