@@ -1,4 +1,4 @@
-"""A long loop is lifted by a few of its turns: the program is that of all, and what is irregular is lifted whole."""
+"""A long loop is lifted by a few iterations: the program is that of all, and what is irregular is lifted whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wengert.compiler.lift import flatten, lifted  # noqa: E402
 
 pytestmark = pytest.mark.once  # what is lifted is compared
 
-TURNS = 1409
+COUNT = 1409
 Numbers = list[Any]
 Case = tuple[Callable[..., Any], list[Any]]
 
@@ -58,7 +58,7 @@ def compiled_and_run(function: Callable[..., Any], args: list[Any]) -> Any:
 def lorenz(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any) -> Any:
     """Chaos by Runge-Kutta, whose stages have the same operations; but for a short time."""
     state = [x, y, z]
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         state = runge_kutta(
             lambda s: [a * (s[1] - s[0]), s[0] * (b - s[2]) - s[1], s[0] * s[1] - c * s[2]], state, 1e-4
         )
@@ -66,16 +66,16 @@ def lorenz(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 def lagged(x: Any, y: Any) -> Any:
-    """A turn reads the three before it, and what was there before the loop."""
+    """An iteration reads the three before it, and what was there before the loop."""
     past = [x, y, x * y]
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         past = [*past[1:], 0.5 * wengert.sin(past[0]) - 0.3 * past[1] * x + wengert.tanh(past[2] - y)]
     return past[-1] * past[-2]
 
 
 def invariant(x: Any, y: Any) -> Any:
-    """Each turn computes the same anew, and a constant Value."""
-    for _ in range(TURNS):
+    """Each iteration computes the same anew, and a constant Value."""
+    for _ in range(COUNT):
         x = x + 0.001 * wengert.exp(y * y - 1.0) * wengert.maximum(x, 0.25)
     return x * y
 
@@ -85,7 +85,7 @@ def surrounded(x: Any, y: Any) -> Any:
     for n in range(40):
         y = wengert.sin(y * (n + 1))
     state = [x, y]
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         state = [state[0] - 0.01 * state[1], state[1] + 0.01 * wengert.sin(state[0])]
     total = state[0] * state[1]
     for n in range(40):
@@ -97,7 +97,7 @@ def cells(x: Any, y: Any) -> Any:
     """Sums of products, which are matrix products."""
     state = [x, y, x * y, x - y, x + 0.5]
     rows = [[wengert.sin((i + 2 * k) * x) / (1.0 + i) for k in range(5)] for i in range(5)]
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         state = [wengert.tanh(sum(w * s for w, s in zip(row, state, strict=True)) + y) for row in rows]
     return sum(state)
 
@@ -109,24 +109,24 @@ def regular() -> list[Case]:
         (invariant, [0.3, 0.4]),
         (surrounded, [0.3, 0.4]),
         (cells, [0.3, 0.4]),
-        (euler(TURNS)[0], [1.0, 0.2]),
-        (logistic(TURNS)[0], [0.4]),
+        (euler(COUNT)[0], [1.0, 0.2]),
+        (logistic(COUNT)[0], [0.4]),
     ]
 
 
 def summed(x: Any, y: Any) -> Any:
-    """A sum of all turns."""
+    """A sum of all iterations."""
     total = 0.0
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         x = wengert.sin(x + y)
         total = total + x * x
     return total
 
 
 def accumulated(x: Any, y: Any) -> Any:
-    """A sum of the same number in each turn, which is one sum with as many terms as there are turns."""
+    """A sum of the same number in each iteration, which is one sum with as many terms as there are iterations."""
     total = y
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         total = total + y
         x = wengert.sin(wengert.cos(x + y) * y)
     return x * total
@@ -135,30 +135,30 @@ def accumulated(x: Any, y: Any) -> Any:
 def counted(x: Any, y: Any) -> Any:
     """A clock that nothing reads before the end."""
     t = y
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         t, x = t + 0.001, wengert.sin(wengert.cos(x + y) * y)
     return x - wengert.cos(t)
 
 
 def recalled(x: Any, y: Any) -> Any:
-    """The end reads a turn in the middle."""
+    """The end reads an iteration in the middle."""
     states = [x]
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         states.append(wengert.sin(states[-1] + y) * x)
-    return states[-1] + states[TURNS // 2]
+    return states[-1] + states[COUNT // 2]
 
 
 def special(x: Any, y: Any) -> Any:
-    """A few turns do something else."""
-    for n in range(TURNS):
+    """A few iterations do something else."""
+    for n in range(COUNT):
         x = wengert.sin(x + y) * (y if n % 100 else 0.5)
     return x
 
 
 def clocked(x: Any, y: Any) -> Any:
-    """A clock has fewer levels in a turn than what it drives."""
+    """A clock has fewer levels in an iteration than what it drives."""
     t = y
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         t = t * 1.001
         x = wengert.sin(wengert.cos(x * t) + 0.1)
     return x * t
@@ -167,17 +167,17 @@ def clocked(x: Any, y: Any) -> Any:
 def beside(x: Any, y: Any) -> Any:
     """Two loops one after another, of which levels know nothing."""
     u = x
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         x = wengert.sin(x + y)
-    for _ in range(TURNS // 2):
+    for _ in range(COUNT // 2):
         u = wengert.sin(u - y)
     return x * u
 
 
 def compensated(x: Any, y: Any) -> Any:
-    """Each turn has sums that keep their written order."""
+    """Each iteration has sums that keep their written order."""
     total, lost = x * 0.5, x * 1e-20
-    for _ in range(TURNS):
+    for _ in range(COUNT):
         term = wengert.sin(total) * y - lost
         now = total + term
         lost = (now - total) - term
@@ -186,7 +186,7 @@ def compensated(x: Any, y: Any) -> Any:
 
 
 def moving(xs: Numbers) -> Any:
-    """Each turn reads another number of the argument."""
+    """Each iteration reads another number of the argument."""
     state = xs[0]
     for x in xs:
         state = wengert.tanh(state * 0.5 + x)
@@ -196,7 +196,7 @@ def moving(xs: Numbers) -> Any:
 def irregular() -> list[Case]:
     pair = [0.3, 0.4]
     made = [(each, pair) for each in (summed, accumulated, counted, recalled, special, clocked, beside)]
-    return [*made, (moving, [[math.sin(n) for n in range(TURNS)]])]
+    return [*made, (moving, [[math.sin(n) for n in range(COUNT)]])]
 
 
 def whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,10 +204,12 @@ def whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("case", regular(), ids=lambda case: case[0].__name__)
-def test_the_program_is_that_of_all_turns(case: Case, monkeypatch: pytest.MonkeyPatch, lengthened: list[int]) -> None:
+def test_the_program_is_that_of_all_iterations(
+    case: Case, monkeypatch: pytest.MonkeyPatch, lengthened: list[int]
+) -> None:
     short = compiled_and_run(*case)
     assert sum(lengthened) > 300  # groups that were never there
-    assert max(short[2]) > TURNS // 3  # the logistic map has two steps a turn
+    assert max(short[2]) > COUNT // 3  # the logistic map has two steps an iteration
     whole(monkeypatch)
     assert short == compiled_and_run(*case)
 

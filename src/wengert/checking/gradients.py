@@ -48,9 +48,9 @@ class ComparedDerivative(NamedTuple):
     output: str
     """The number that is differentiated: an output; from order 2 on a derivative of the outputs, `d/d x[0]`."""
     gradient: float
-    """The derivative by the rules of the operations."""
+    """The derivative from the rules of the operations."""
     expected: float
-    """The derivative by differences, or at a kink by the convention."""
+    """The derivative from differences, or at a kink from the convention."""
     allowed: float
     """The largest difference of the two that is allowed."""
     source: str

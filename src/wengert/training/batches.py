@@ -87,7 +87,7 @@ class Batches:
         self.width: int = prod(cell)
         self.right: float = 0.0  # the number of correct predictions counted so far
         self.found: float = 0.0  # those of the last batch, if they are counted batch by batch
-        self.goals: Any = None  # the targets of a batch, if they are counted in machine code: classes,
+        self.goals: Any = None  # the targets of a batch, if correct ones are counted in C: classes,
         self.aims: Any = None  # or numbers
         row, is_counted = self.rows[-1], ieee.COMPILED and self.is_single and made.limit and self.shown >= 0
         if is_counted and row.ndim == 1 and type(metric) is Greatest and row.dtype.kind == "i" and data[-1].min() >= 0:

@@ -275,7 +275,7 @@ class FlatSteps(Batches):
         data: an array for each argument of the loss, with one row per example.
     """
 
-    right: float
+    right: float  # correct predictions counted so far
 
     def __init__(
         self, programs: list[Recorded], optimizer: Optimizer, metric: Right | None, piece: int, data: list[Any]

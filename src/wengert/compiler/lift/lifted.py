@@ -87,7 +87,7 @@ def lift(
         fuse(program)
         unmask(program)
         back = np.full(len(flat.source), -1)
-        back[flat.places] = np.arange(len(flat.places))
+        back[flat.places] = np.arange(len(flat.places))  # of several one: but parameters have a place of their own
         slots = [array.slots.reshape(-1) for array in program.of_role("param")]
         parameters = back[np.concatenate(slots)].tolist() if slots else []
         steps = program.each_step()

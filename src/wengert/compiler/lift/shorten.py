@@ -71,7 +71,7 @@ class Cut(NamedTuple):
 
 def cut_of(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints) -> Cut | None:
     """Return where iterations can be left out of a recording; None if its middle is no long loop."""
-    middle, found = len(codes) // 2, 0
+    middle, found = len(codes) // 2, 0  # `found` is a place in bytes, of which an operation has two
     text = codes[middle : middle + len(codes) // (2 * KEPT) + SAMPLE].astype(np.uint16).tobytes()
     for _ in range(TRIES if len(codes) >= LEAST else 0):  # parts of an iteration may have the same operations
         found = text.find(text[: 2 * SAMPLE], found + 1)
@@ -82,7 +82,9 @@ def cut_of(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: In
 
 
 def _cut(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints, middle: int, size: int) -> Cut | None:
+    """Return the cut of the loop whose iterations have `size` instructions, one of which begins in the middle."""
     begin, here = middle % size, middle // size
+    # How the operands move from this iteration to the next: not at all, or by one. What else they do is no loop.
     first, second, third = starts[middle : middle + 2 * size + 1 : size].tolist()
     read, count = operands[first:second], second - first
     fixed, bits = read < 0, constants.view(np.int64)
@@ -90,6 +92,7 @@ def _cut(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints
     step = np.where(fixed, 0, operands[second:third] - read) if third - second == count else np.array([-1])
     if not np.isin(step, (0, size)).all() or not codes[middle : middle + size].all():
         return None
+    # The iterations around it that have the same operations with as many operands, then of them those that are alike.
     rows = (len(codes) - begin) // size
     done, has = [x[begin : begin + rows * size].reshape(rows, size) for x in (codes, np.diff(starts))]
     start, end = _around(lambda at: ((done[at] == done[here]) & (has[at] == has[here])).all(1), here, rows, size)
@@ -101,12 +104,13 @@ def _cut(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints
         return same & (bits[-1 - np.minimum(numbers, -1)] == known).all(1)
 
     first, last = [start + n for n in _around(moved, here - start, end - start - 1, count)]
-    outside = read[(step == 0) & ~fixed]
+    outside = read[(step == 0) & ~fixed]  # was there before the first iteration
     first = max(first, -((begin - 1 - int(outside.max(initial=-1))) // size))
     total = last + 1 - first
     stay = KEPT + (total - KEPT) % UNIT
     low, near = begin + first * size, stay // 4 * size
     cut = Cut(low, low + stay // 2 * size, low + stay * size, size, total - stay, near)
+    # What comes later reads the last iterations only, and an iteration those just before it.
     late = np.concatenate([operands[starts[low + total * size] :], wanted])
     inside = (late >= low) & (late < cut.at + cut.iterations * size + near)
     is_far = (np.repeat(middle + np.arange(size), has[here]) - read)[step != 0].max(initial=0) > near // 2

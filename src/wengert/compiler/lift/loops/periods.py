@@ -111,7 +111,7 @@ def lengthen(runs: Sequence[Recurrence], cut: Cut) -> int:
             continue
         ids, row = run.node_ids, int(inside.min()) // run.size
         first = ids.reshape(-1)[inside.min()]
-        count = int(place[first + size] - place[first]) // run.size  # of this loop in so many of the recording's
+        count = int(place[first + size] - place[first]) // run.size  # iterations of this loop for UNIT recorded ones
         near = ids[max(row - count, 0) : row + 2 * count]
         is_even = 0 < 3 * count == len(near) and (near[count:] - near[:-count] == size).all() and not run.scales.size
         if is_even and ids[:row].max() < cut.at + cut.near and (run.columns == run.columns[0]).all():
