@@ -218,7 +218,8 @@ def begin() -> None:
 def first(name: str, way: str) -> float:
     """The seconds until the first result of a task."""
     task, (module, make) = TASKS[name](), WAYS[way]
-    importlib.import_module("scipy.sparse")  # what Wengert's matrices are, imported when there is the first one
+    for library in ("scipy.sparse", "llvmlite.binding"):  # Wengert imports them when it first needs them
+        importlib.import_module(library)
     importlib.import_module(module)
     began = time.perf_counter()
     make(task).call()

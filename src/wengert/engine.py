@@ -20,7 +20,7 @@ from typing import Any
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
 from wengert.node import CODE, WALK, Node, kind, refuse, settle
-from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee
+from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee, prefer_methods
 from wengert.ops.ieee import Int, Nodes, cython
 
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
@@ -128,6 +128,7 @@ class Many(Value):
 # -- making nodes -----------------------------------------------------------------------------------------------------
 
 ieee.recycle(Value, Many, kind)  # sets their deallocation: a chain of millions is freed without recursion
+prefer_methods(Value)
 
 
 def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError, refer
-from wengert.ops import named, register, table
+from wengert.ops import METHODS, named, register, table
 
 __all__ = ["log_softmax", "matmul", "op", "pick", "softmax", "take"]  # and rows, below
 
@@ -26,8 +26,13 @@ class Functions:
 
 def _publish(row: table.Op) -> Callable[..., Any]:
     """Publish a row under its names as a method, and return it as a plain function."""
+    methods = METHODS[row.name]
 
     def function(*operands: Any) -> Any:
+        if len(operands) == 1:
+            method = methods.get(type(operands[0]))
+            if method is not None:
+                return method(operands[0])
         return row(*operands)
 
     function.__name__ = function.__qualname__ = row.name

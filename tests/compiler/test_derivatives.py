@@ -443,6 +443,25 @@ def test_the_first_call_records_and_returns_what_the_program_gives() -> None:
     assert (entry.calls, len(entry.specializations), entry.checks) == (1, 1, 1)
 
 
+@pytest.mark.parametrize("make", [grad, value_and_grad, jacobian, hessian, hvp])
+def test_the_first_call_is_compared_with_the_run_that_it_recorded(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wengert.derivatives import grad as module
+
+    def again(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the function ran a third time")
+
+    def f(x: Any) -> Any:
+        return x[0] ** 2 * exp(x[1])
+
+    point = ([0.3, 2.0],) if make is not hvp else ([0.3, 2.0], [1.0, 0.5])
+    compiled = wengert.compile(make(f))
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_Call", again)
+        found = compiled(*point)
+    assert are_close(found, make(f)(*point))
+    assert (compiled._runtime.last.checks, compiled.report().count("runs uncompiled")) == (1, 0)
+
+
 def test_a_long_function_does_not_wait() -> None:
     x = [0.001 * n for n in range(1_500)]
     compiled = wengert.compile(grad(rosenbrock))

@@ -430,44 +430,63 @@ def _check_number(function: Function, outputs: Numbers, result: Any) -> None:
         )
 
 
-def finished(derivations: Sequence[Derivation], begun: Begun, result: Any, *args: Any, **named: Any) -> Any:
-    """Return a derivative from a run of its function by `on_values`; one beyond the second runs the function again.
+class Ran:
+    """A run of a function by `on_values`, from which its derivatives are computed.
 
     Args:
         derivations: the derivative, and what it is of.
         begun: what the run was given.
         result: what it returned.
-        *args: the arguments of the derivative.
-        **named: likewise.
     """
-    first, last = derivations[0], derivations[-1]
-    order = len(derivations) + (last.kind == "hvp")
-    is_known = order == 1 or (
-        order == 2 and first.kind in ("grad", "hvp") and last.kind not in ("grad", "value_and_grad")
-    )
-    if last.kind == "sparse" or not is_known or first.argnums != last.argnums:
-        return last.derivative(*args, **named)
-    inputs, outputs = begun.inputs(first.argnums), Numbers(result, f"the result of {_name(first.function)}")
-    if first.kind in ("grad", "value_and_grad", "hvp"):
-        _check_number(first.function, outputs, result)
-    run = linear_map(inputs.leaves, outputs.leaves, begun.began)
-    if order == 2:
-        run, outputs = linearize_gradient(run), inputs
-    along = list(args[len(begun.args) :])
-    if last.kind == "hvp":
-        _, v, *_ = signature_of(last.derivative).bind(*args, **named).arguments.values()
-        return inputs.unflatten(run.jvp(_moving(inputs.match(v, "v"))))
-    if last.kind == "jacobian":
-        return _in_rows(run, outputs, inputs)
-    if last.kind == "jvp":
-        return _pushed(run, outputs, inputs.match(along, "tangents"))
-    if last.kind == "vjp":
-        return _pullback(run, outputs, inputs)(*along)
-    if last.kind == "value":
-        remember_run((run, outputs, inputs))
-        return outputs.unflatten(run.values())
-    slopes = inputs.unflatten(run.vjp({0: 1.0}))
-    return slopes if last.kind == "grad" else (run.values()[0], slopes)
+
+    def __init__(self, derivations: Sequence[Derivation], begun: Begun, result: Any) -> None:
+        self.derivations = derivations
+        self.begun = begun
+        self.result = result
+
+    @functools.cached_property
+    def known(self) -> tuple[LinearMap, Numbers, Numbers] | None:
+        """The linear map of what the derivative is of, its outputs and inputs; None if this run does not tell."""
+        first, last, begun = self.derivations[0], self.derivations[-1], self.begun
+        order = len(self.derivations) + (last.kind == "hvp")
+        is_known = order == 1 or (
+            order == 2 and first.kind in ("grad", "hvp") and last.kind not in ("grad", "value_and_grad")
+        )
+        if not is_known or first.argnums != last.argnums:
+            return None
+        inputs, outputs = begun.inputs(first.argnums), Numbers(self.result, f"the result of {_name(first.function)}")
+        if first.kind in ("grad", "value_and_grad", "hvp"):
+            _check_number(first.function, outputs, self.result)
+        run = linear_map(inputs.leaves, outputs.leaves, begun.began)
+        return (run, outputs, inputs) if order == 1 else (linearize_gradient(run), inputs, inputs)
+
+    def derivative(self, *args: Any, **named: Any) -> Any:
+        """Return the derivative, given its arguments; one beyond the second runs the function again."""
+        last = self.derivations[-1]
+        if last.kind == "sparse" or self.known is None:
+            return last.derivative(*args, **named)
+        run, outputs, inputs = self.known
+        along = list(args[len(self.begun.args) :])
+        if last.kind == "hvp":
+            _, v, *_ = signature_of(last.derivative).bind(*args, **named).arguments.values()
+            return inputs.unflatten(run.jvp(_moving(inputs.match(v, "v"))))
+        if last.kind == "jacobian":
+            return _in_rows(run, outputs, inputs)
+        if last.kind == "jvp":
+            return _pushed(run, outputs, inputs.match(along, "tangents"))
+        if last.kind == "vjp":
+            return _pullback(run, outputs, inputs)(*along)
+        if last.kind == "value":
+            remember_run((run, outputs, inputs))
+            return outputs.unflatten(run.values())
+        slopes = inputs.unflatten(run.vjp({0: 1.0}))
+        return slopes if last.kind == "grad" else (run.values()[0], slopes)
+
+    def product(self, along: Callable[[int], list[float]], *args: Any, **named: Any) -> Product:
+        """Return the derivative times a vector: see `product`."""
+        if self.known is None:
+            return product(self.derivations[-1], along, *args, **named)
+        return _product(*self.known, along)
 
 
 def product(derivation: Derivation, along: Callable[[int], list[float]], *args: Any, **named: Any) -> Product:
@@ -480,8 +499,12 @@ def product(derivation: Derivation, along: Callable[[int], list[float]], *args: 
         **named: likewise.
     """
     call = _Call(derivation.function, derivation.argnums, args, named, forward=True)
-    vector = along(len(call.inputs.leaves))
-    return Product(call.outputs, call.inputs, vector, call.run.values(), call.run.jvp(dict(enumerate(vector))))
+    return _product(call.run, call.outputs, call.inputs, along)
+
+
+def _product(run: LinearMap, outputs: Numbers, inputs: Numbers, along: Callable[[int], list[float]]) -> Product:
+    vector = along(len(inputs.leaves))
+    return Product(outputs, inputs, vector, run.values(), run.jvp(dict(enumerate(vector))))
 
 
 def _in_rows(run: LinearMap, outputs: Numbers, inputs: Numbers) -> Any:

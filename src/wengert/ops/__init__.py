@@ -7,6 +7,7 @@ from wengert.ops.op import (
     BY_NAME,
     FLOATS,
     LEFT,
+    METHODS,
     NONNEGATIVE,
     TABLE,
     UNARY,
@@ -16,13 +17,14 @@ from wengert.ops.op import (
     by_rule,
     interpret,
     namespace,
+    prefer_methods,
     register,
     row,
     tell_recording,
 )
 from wengert.ops.table import BUILT_IN, TINY, by_hand
 
-__all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
+__all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "METHODS", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
 __all__ += [
     "VALUES",
     "Op",
@@ -37,4 +39,4 @@ __all__ += [
     "named",
     "namespace",
 ]
-__all__ += ["positive", "register", "row", "table", "tell_recording", "within"]
+__all__ += ["positive", "prefer_methods", "register", "row", "table", "tell_recording", "within"]

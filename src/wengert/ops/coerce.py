@@ -65,6 +65,8 @@ def data(x: Any) -> float:
         ...
     wengert.errors.OperandError: expected one real number, not str '3': convert it with float(...)
     """
+    if type(x) is float:
+        return x
     if is_number(x):
         return number(x)
     if hasattr(type(x), "_prev"):

@@ -6,6 +6,7 @@ The rows themselves are in `table.py`.
 from __future__ import annotations
 
 import keyword
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from types import FunctionType
@@ -16,8 +17,9 @@ from wengert.errors import ArgumentError, LengthError, OperationError, counted
 from wengert.ops import incomplete, special
 from wengert.ops.coerce import data
 
-__all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op", "complete"]
-__all__ += ["Operators", "Rule", "by_rule", "interpret", "namespace", "register", "row", "tell_recording"]
+__all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "METHODS", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op"]
+__all__ += ["Operators", "Rule", "by_rule", "complete", "interpret", "namespace", "prefer_methods", "register", "row"]
+__all__ += ["tell_recording"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose left operand is a constant, as in 2 - x
 ROWS = "wengert.ops.table"
@@ -52,19 +54,10 @@ class Op(NamedTuple):
 
     def __call__(self, *xs: Any) -> Any:
         """Compute the value; missing operands at the end take their defaults."""
-        if self.arity is None:
-            xs = self._gathered(xs)
-        elif len(xs) != self.arity:
-            missing = self.arity - len(xs)
-            if not 0 < missing <= len(self.defaults):
-                raise ArgumentError(f"{self.name} takes {counted(self.arity, 'operand')}, got {len(xs)}")
-            xs += self.defaults[-missing:]
-        for name, x in zip(self.shapes, xs, strict=False):
-            if hasattr(x, "backward") and hasattr(x, "_apply_op"):  # no number that is traced, no tensor
-                raise ArgumentError(
-                    f"{self.name}: {name} is a Value, and there is no derivative with respect to {name}: "
-                    f"pass a number, as {name}.data"
-                )
+        if len(xs) != self.arity:
+            xs = self._completed(xs)
+        if self.shapes:
+            self._refuse_values(xs)
         for x in xs:
             apply = getattr(x, "_apply_op", None)
             if apply is not None:
@@ -74,13 +67,26 @@ class Op(NamedTuple):
                 return apply(self, xs) if made is NotImplemented else made
         return float(self.value(*map(data, xs)))
 
-    def _gathered(self, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the operands of an operation on many, which are passed one by one or as one iterable."""
-        if len(xs) == 1 and isinstance(xs[0], Iterable):
-            xs = tuple(xs[0])
-        if not xs and self.name not in ("sum", "prod"):
-            raise LengthError(f"{self.name} got no values: expected at least one")
-        return xs
+    def _completed(self, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the operands, of many one by one or as one iterable, with the defaults of those that are missing."""
+        if self.arity is None:
+            if len(xs) == 1 and isinstance(xs[0], Iterable):
+                xs = tuple(xs[0])
+            if not xs and self.name not in ("sum", "prod"):
+                raise LengthError(f"{self.name} got no values: expected at least one")
+            return xs
+        missing = self.arity - len(xs)
+        if not 0 < missing <= len(self.defaults):
+            raise ArgumentError(f"{self.name} takes {counted(self.arity, 'operand')}, got {len(xs)}")
+        return xs + self.defaults[-missing:]
+
+    def _refuse_values(self, xs: tuple[Any, ...]) -> None:
+        for name, x in zip(self.shapes, xs, strict=False):
+            if hasattr(x, "backward") and hasattr(x, "_apply_op"):  # no number that is traced, no tensor
+                raise ArgumentError(
+                    f"{self.name}: {name} is a Value, and there is no derivative with respect to {name}: "
+                    f"pass a number, as {name}.data"
+                )
 
     def misfit(self, count: int) -> OperationError:
         """Make the error for a wrong number of operands, or for a row that is not in the table."""
@@ -121,6 +127,7 @@ class Op(NamedTuple):
 TABLE: list[Op] = []
 UNARY = bytearray()  # for each row, 1 if it takes one operand, else 0
 BY_NAME: dict[str, Op] = {}
+METHODS: dict[str, dict[type, Callable[[Any], Any]]] = defaultdict(dict)  # by row: see `prefer_methods`
 _names: dict[str, Any] = {"__name__": ROWS}  # the names of the rows' module
 FLOATS: dict[str, Any] = dict(_names)  # the globals of the rules over floats
 VALUES: dict[str, Any] = dict(_names)  # and over Values
@@ -128,6 +135,13 @@ _built_in = 0  # the number of built-in rows
 _recording: Callable[[Op, Any], Any] | None = None  # applies users' operations while a function is recorded
 _lock = Lock()  # over the table: threads register operations, and record them
 _by_rule: dict[int, tuple[Op, Op]] = {}  # by the codes of users' operations: them and their rows of `by_rule`
+
+
+def prefer_methods(kind: type) -> None:
+    """Let the functions of rows with one operand call the methods of a class that writes these rows out."""
+    for op in TABLE:
+        if op.arity == 1 and op.name in vars(kind):
+            METHODS[op.name][kind] = vars(kind)[op.name]
 
 
 def tell_recording(hook: Callable[[Op, Any], Any] | None) -> None:

@@ -452,9 +452,9 @@ class Proxies:
         if x.dtype != np.float64:
             self._note_array(x, name)
             return self._keep(x, presented(x.copy()))
-        made = np.empty(x.shape, object)
-        made.reshape(-1)[:] = self._numbers(x, x.shape, x.ravel().tolist(), name)
-        return self._keep(x, presented(made))
+        numbers = self._numbers(x, x.shape, x.ravel().tolist(), name)
+        made: Any = np.fromiter(numbers, object, len(numbers))  # does not ask each whether it is a sequence
+        return self._keep(x, presented(made.reshape(x.shape)))
 
     def _note_array(self, x: Any, name: str) -> None:
         """Note the contents of an array that does not hold float64."""
