@@ -43,6 +43,8 @@ def number(x: Any) -> float:
     >>> number(Fraction(1, 4)), number(True), number(10**400)
     (0.25, 1.0, inf)
     """
+    if type(x) in OWN:
+        return nan
     if is_number(x):
         try:
             return float(x)

@@ -402,9 +402,13 @@ class Proxies:
 
     def _contents(self, x: Any, then: list[Any], keys: list[Any] | None, name: str) -> list[Any]:
         """Note the items of a container, and return their proxies."""
-        spell = [spelt(key) for key in keys] if keys is not None else range(len(then))
-        if {*map(type, then)} == {float} and type(x) is list:
+        kinds = {*map(type, then)}
+        if kinds == {float} and type(x) is list:
             return self._numbers(x, (len(then),), then, name)
+        if all(kind in PLAIN or issubclass(kind, Value) for kind in kinds) and kinds.isdisjoint(FLOATS):
+            self.items.append(Items(x, list(then), None, keys, name))
+            return then  # these are their own proxies
+        spell = [spelt(key) for key in keys] if keys is not None else range(len(then))
         leaves = [Value(item) if type(item) in FLOATS else None for item in then]
         self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name))
         return [

@@ -102,8 +102,7 @@ class PurityCheck:
     def _entered(self, x: Any, kind: Any, name: str) -> Any:
         """Note one object, and return what can be reached from it."""
         if isinstance(x, Value):
-            self._values.append(x)
-            self._numbers.append((x._data, x.grad))
+            self._note_value(x)
             return ()
         if kind is FunctionType:
             found = [(look(CELL, cell, None), free) for free, cell in closes_over(x)]
@@ -132,7 +131,14 @@ class PurityCheck:
             return [(item, f"{name}[{n}]") for n, item in enumerate(x) if type(item) is not float]
         if isinstance(x, (list, deque)):
             self._keep(x, name, list)
-            found = [(item, f"{name}[{n}]") for n, item in enumerate(x) if type(item) is not float]
+            found = []
+            for n, item in enumerate(x):
+                if type(item) is Value:  # there may be many, and none needs a name
+                    if id(item) not in self.seen:
+                        self.seen[id(item)] = item
+                        self._note_value(item)
+                elif type(item) is not float:
+                    found.append((item, f"{name}[{n}]"))
             return found if kind in (list, deque) else [*found, *self._object(x, name)]
         if isinstance(x, dict):
             self._keep(x, name, lambda x: [*x, *x.values()])
@@ -160,6 +166,10 @@ class PurityCheck:
         else:
             return [(kind, kind.__name__), *self._object(x, name)]
         return ()
+
+    def _note_value(self, x: Value) -> None:
+        self._values.append(x)
+        self._numbers.append((x._data, x.grad))
 
     def _of_class(self, x: type, name: str) -> Iterator[tuple[Any, str]]:
         for base in x.__mro__:
