@@ -47,8 +47,8 @@ class CallTrace:
     """The functions that were called, in order, as far as they are followed, and the errors that C functions raised.
 
     Args:
-        cached: the code of cached functions and of operations' rules. Calls in them do not count, as they happen once,
-            or only for Values.
+        cached: the ids of the code of cached functions and of operations' rules. Calls in them do not count, as they
+            happen once, or only for Values.
         proxies: those of the recorded run, which freeze code that runs itself instead of a clone; None in the watched
             run.
 
@@ -57,10 +57,10 @@ class CallTrace:
         rests: True while the events do not count.
     """
 
-    def __init__(self, cached: set[Any], proxies: Any = None) -> None:
+    def __init__(self, cached: set[int], proxies: Any = None) -> None:
         self.steps: list[Any] = []
         self.rests: bool = False
-        self.cached: set[Any] = cached
+        self.cached: set[int] = cached
         self.proxies: Any = proxies
         self.watcher: Any = None
         self._codes: dict[int, Code] = {}
@@ -137,7 +137,7 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
         if what == C_EXCEPTION:
             if id(arg) not in standins.STANDINS:
                 self.steps.append(arg.__name__)
-        elif self.cached and code in self.cached:  # the hash of code is slow
+        elif id(code) in self.cached:
             self._inside = frame
         else:
             self.steps.append(code)

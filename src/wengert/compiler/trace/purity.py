@@ -76,7 +76,7 @@ class PurityCheck:
         self.effect: str = ""
         self.change: str = ""
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
-        self.path: CallTrace = CallTrace({getattr(rule, "__code__", None) for rule in rules} - {None})
+        self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._numbers: list[tuple[float, float]] = []
@@ -114,7 +114,7 @@ class PurityCheck:
         if kind is MethodType:
             return (x.__func__, name), (x.__self__, name)
         if isinstance(x, LRU_CACHE):
-            self.path.cached.add(getattr(x.__wrapped__, "__code__", None))
+            self.path.cached.add(id(getattr(x.__wrapped__, "__code__", None)))
             self._keep(x, f"the cache of {name}", lambda x: x.cache_info()[1::2])
             return ((x.__wrapped__, name),)
         if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
