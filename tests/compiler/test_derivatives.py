@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import random
+import sys
 import warnings
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from tests.random_programs import random_program  # noqa: E402
 from wengert import Value, exp, grad, hessian, hvp, jacobian, jvp, log, nn, tanh, value_and_grad, vjp  # noqa: E402
 from wengert.compiler.backends import BACKENDS  # noqa: E402
 from wengert.derivatives import Numbers  # noqa: E402
+from wengert.errors import ArgumentError  # noqa: E402
 from wengert.ops import BUILT_IN, TABLE, Op  # noqa: E402
 
 lifting_fuzz = pytest.importorskip("tools.qa.lifting_fuzz")  # needs NumPy
@@ -460,6 +462,67 @@ def test_the_first_call_is_compared_with_the_run_that_it_recorded(make: Any, mon
         found = compiled(*point)
     assert are_close(found, make(f)(*point))
     assert (compiled._runtime.last.checks, compiled.report().count("runs uncompiled")) == (1, 0)
+
+
+def cumulated(x: Any) -> Any:
+    for n in range(1, len(x)):
+        x[n] = x[n] + x[n - 1] * x[n]
+    return x[-1]
+
+
+def appended(x: Any) -> Any:
+    x.append(x[0] * x[1])
+    x[0] *= 2.0
+    return x.pop() * exp(x[0]) * x[-1]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("f", [cumulated, appended])
+@pytest.mark.parametrize("make", [grad, value_and_grad, jacobian, hessian, hvp])
+def test_a_function_may_change_its_own_containers(make: Any, f: Any) -> None:
+    compiled = wengert.compile(make(f))
+    for x in ([1.5, 2.0, 0.5], [0.5, 1.0, 0.25]) * 2:
+        point = (x,) if make is not hvp else (x, [1.0, 0.5, 2.0])
+        assert are_close(compiled(*point), make(f)(*point))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("factor", [2.0, Value(2.0)])
+@pytest.mark.parametrize("make", [grad, value_and_grad, jacobian, hessian, hvp])
+def test_the_first_call_may_be_inside_no_grad(make: Any, factor: Any) -> None:
+    def f(x: Any) -> Any:
+        return factor * x[0] ** 2 * exp(x[1])
+
+    point = ([0.3, 2.0],) if make is not hvp else ([0.3, 2.0], [1.0, 0.5])
+    compiled = wengert.compile(make(f))
+    with wengert.no_grad():
+        assert are_close(compiled(*point), make(f)(*point))
+
+
+def test_an_argument_by_name_after_a_default() -> None:
+    def f(x: Any, y: float = 2.0, z: float = 3.0) -> Any:
+        return x * y * z * z
+
+    for make in (grad, value_and_grad, jacobian):
+        compiled = wengert.compile(make(f))
+        assert [compiled(1.0, z=5.0) for _ in range(3)] == [make(f)(1.0, z=5.0)] * 3
+    compiled = wengert.compile(grad(f, argnums=1))
+    for _ in range(3):
+        with pytest.raises(ArgumentError, match="argnums is 1, and f was called with 1 positional argument"):
+            compiled(1.0)
+
+
+def test_a_compiled_function_inside_while_a_profiler_runs() -> None:
+    inner = wengert.compile(lambda x: x[0] ** 2 * exp(x[1]))
+    inner([Value(0.3), Value(2.0)])
+    inner([Value(0.3), Value(2.0)])
+    outer = wengert.compile(hessian(lambda x: inner(x) * x[0]))
+    sys.setprofile(lambda *_: None)
+    try:
+        found = outer([0.3, 2.0])
+    finally:
+        sys.setprofile(None)
+    assert are_close(found, hessian(lambda x: x[0] ** 3 * exp(x[1]))([0.3, 2.0]))
 
 
 def test_a_long_function_does_not_wait() -> None:

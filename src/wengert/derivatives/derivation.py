@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wengert import modes
 from wengert.derivatives.pytree import Numbers, array_of
 from wengert.engine import Value
 from wengert.node import settle
@@ -125,14 +126,12 @@ def is_compiled(function: Any) -> bool:
 
 
 class Begun(NamedTuple):
-    """What a run by `on_values` was given: the arguments by position, and the tick at which it began."""
+    """What a run by `on_values` was given: the arguments by position, in containers that the function does not reach,
+    and the tick at which it began.
+    """
 
     args: list[Any]
     began: int
-
-    def inputs(self, argnums: int | Sequence[int]) -> Numbers:
-        """Return the Values to differentiate with respect to."""
-        return Numbers(self.args[argnums] if isinstance(argnums, int) else tuple([self.args[n] for n in argnums]))
 
 
 class _Last(threading.local):
@@ -177,18 +176,24 @@ def on_values(
         given = signature.bind(*args, **named).arguments
         first = Value(0.0)
         began, recorder = first._made, getattr(first.data, "recorder", None)
+        kept = dict(given)
         for name in names:
             if name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
-                given[name] = numbers.unflatten(values)
+                given[name], kept[name] = numbers.unflatten(values), numbers.unflatten(values)
                 if recorder is not None:  # traced numbers, which are Values for the function
                     recorder.handed += values
-        kinds = {name: signature.parameters[name].kind for name in given if name not in extras}
-        by_name = [name for name, kind in kinds.items() if kind is kind.KEYWORD_ONLY]
-        by_position = [given[name] for name in kinds if name not in by_name]
-        _remember(Begun(by_position, began))
-        return called(function, *by_position, **{name: given[name] for name in by_name})
+        own = [name for name in signature.parameters if name not in extras]
+        passed = [name for name in own if name in given]
+        kinds = [signature.parameters[name].kind for name in passed]
+        in_place = zip(passed, own, kinds, strict=False)
+        count = sum([name == at and kind is not kind.KEYWORD_ONLY for name, at, kind in in_place])  # till a default
+        _remember(Begun([kept[name] for name in passed[:count]], began))
+        with modes.recorded():  # also inside `no_grad()`
+            return called(
+                function, *[given[name] for name in passed[:count]], **{name: given[name] for name in passed[count:]}
+            )
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__dict__.pop("__derivation__", None)

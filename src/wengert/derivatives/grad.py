@@ -43,7 +43,7 @@ from wengert.derivatives.derivation import (
     remember_run,
     signature_of,
 )
-from wengert.derivatives.linearize import LinearMap, linear_map, linearize, linearize_gradient
+from wengert.derivatives.linearize import LinearMap, OpaqueError, linear_map, linearize, linearize_gradient
 from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
@@ -454,11 +454,16 @@ class Ran:
         )
         if not is_known or first.argnums != last.argnums:
             return None
-        inputs, outputs = begun.inputs(first.argnums), Numbers(self.result, f"the result of {_name(first.function)}")
+        chosen = [begun.args[n] for n in _places(first.function, first.argnums, begun.args)]
+        inputs = Numbers(tuple(chosen) if isinstance(first.argnums, (tuple, list)) else chosen[0])
+        outputs = Numbers(self.result, f"the result of {_name(first.function)}")
         if first.kind in ("grad", "value_and_grad", "hvp"):
             _check_number(first.function, outputs, self.result)
-        run = linear_map(inputs.leaves, outputs.leaves, begun.began)
-        return (run, outputs, inputs) if order == 1 else (linearize_gradient(run), inputs, inputs)
+        try:
+            run = linear_map(inputs.leaves, outputs.leaves, begun.began)
+            return (run, outputs, inputs) if order == 1 else (linearize_gradient(run), inputs, inputs)
+        except OpaqueError:  # a compiled function in it was not followed
+            return None
 
     def derivative(self, *args: Any, **named: Any) -> Any:
         """Return the derivative, given its arguments; one beyond the second runs the function again."""
@@ -516,7 +521,7 @@ def _moving(tangents: list[Any]) -> dict[int, Any]:
     return {number: t for number, t in enumerate(tangents) if isinstance(t, Value) or t != 0.0}
 
 
-def _places(function: Function, argnums: int | Sequence[int], args: tuple[Any, ...]) -> list[int]:
+def _places(function: Function, argnums: int | Sequence[int], args: Sequence[Any]) -> list[int]:
     """List the indices of the arguments that argnums names."""
     numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
     places = [_place(function, number, args) for number in numbers]
@@ -525,7 +530,7 @@ def _places(function: Function, argnums: int | Sequence[int], args: tuple[Any, .
     return places
 
 
-def _place(function: Function, number: Any, args: tuple[Any, ...]) -> int:
+def _place(function: Function, number: Any, args: Sequence[Any]) -> int:
     """Return the index of an argument from an item of argnums."""
     count = len(args)
     if not isinstance(number, int) or not -count <= number < count:

@@ -31,7 +31,7 @@ from wengert.graph import Curvature, Graph
 from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
 
-__all__ = ["LinearMap", "linear_map", "linearize", "linearize_gradient"]
+__all__ = ["LinearMap", "OpaqueError", "linear_map", "linearize", "linearize_gradient"]
 
 HAND = BY_NAME["by hand"].code
 FLAT = {BY_NAME[name].code for name in ("sign", "floor", "round", "stop_gradient")}  # whose slope is 0 everywhere
@@ -42,7 +42,7 @@ Numbered = set[int] | frozenset[int]
 _age = attrgetter("_made")
 
 
-class _OpaqueError(OperationError):
+class OpaqueError(OperationError):
     """A node of a compiled function has no rule that could be differentiated."""
 
 
@@ -63,7 +63,7 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], ord
     run = _run(call, points, kind, kind == "values" or order > 1)
     try:  # nodes of compiled functions are found only here
         return _prepared(run)
-    except _OpaqueError:
+    except OpaqueError:
         return _prepared(_run(call, points, run.kind, True))
 
 
@@ -444,7 +444,7 @@ def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:
         raise handmade.no_rule()
     xs = [x if isinstance(x, Value) or type(x) is float else coerce.number(x) for x in operands_]
     if row.graph_partials is None:
-        raise _OpaqueError(f"a {row.name} node has no further derivative, as it is a whole function")
+        raise OpaqueError(f"a {row.name} node has no further derivative, as it is a whole function")
     try:
         partials = row.graph_partials(node, *xs)
         listed = list(partials) if isinstance(partials, (tuple, list)) else [partials]
