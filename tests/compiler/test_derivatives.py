@@ -494,9 +494,13 @@ def test_the_first_call_may_be_inside_no_grad(make: Any, factor: Any) -> None:
         return factor * x[0] ** 2 * exp(x[1])
 
     point = ([0.3, 2.0],) if make is not hvp else ([0.3, 2.0], [1.0, 0.5])
-    compiled = wengert.compile(make(f))
+    compiled, other = wengert.compile(make(f)), wengert.compile(make(f))
     with wengert.no_grad():
         assert are_close(compiled(*point), make(f)(*point))
+        rows = [np.array([x, x]) for x in point]
+        made = other.map(*rows)
+        for row in zip(*made, strict=True) if make is value_and_grad else made:
+            assert are_close(row, make(f)(*point))
 
 
 def test_an_argument_by_name_after_a_default() -> None:
