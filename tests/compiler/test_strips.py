@@ -169,6 +169,41 @@ def test_results_that_are_lists_or_the_same_for_all(backend: str, cut: str) -> N
             lists.mean(X, Y)
 
 
+PARTS = 9
+
+
+def mixed(x: Any) -> list[Any]:
+    """Linear, constant and nonlinear results in turn, so that rows of their derivatives change places."""
+    a = [wengert.exp(x[n]) * x[n + 1] for n in range(8)]
+    return [x[8] - 2.0 * x[0], *a, 0.5 * x[3] + x[4], wengert.tanh(x[0] + x[8]), 3.0 * x[7], x[1] * x[2]]
+
+
+def mixed_jacobian(X: Any) -> Any:
+    found = np.zeros((len(X), 13, PARTS))
+    found[:, 0, [8, 0]], found[:, 9, [3, 4]], found[:, 11, 7] = (1.0, -2.0), (0.5, 1.0), 3.0
+    for n in range(8):
+        found[:, n + 1, n], found[:, n + 1, n + 1] = np.exp(X[:, n]) * X[:, n + 1], np.exp(X[:, n])
+    found[:, 10, 0] = found[:, 10, 8] = 1.0 - np.tanh(X[:, 0] + X[:, 8]) ** 2
+    found[:, 12, 1], found[:, 12, 2] = X[:, 2], X[:, 1]
+    return found
+
+
+@BACKENDS
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 9, COUNT])
+def test_results_are_put_together_in_the_callers_array(count: int, backend: str, cut: str) -> None:
+    X = np.random.default_rng(6).normal(size=(count, PARTS))
+    compiled = wengert.compile(wengert.jacobian(mixed), backend=backend)
+    for _ in range(3):
+        assert np.abs(compiled.map(X) - mixed_jacobian(X)).max() < 1e-14
+    steps = compiled._runtime.last.latest.kernel.program.steps
+    assert [step.out.name for step in steps if type(step).__name__ == "Assemble"] == ["result"], "no copy of it"
+    X[count // 2, 2] = 800.0
+    found = compiled.map(X)
+    assert np.flatnonzero(~np.isfinite(found).all((1, 2))).tolist() == [count // 2]
+    found, X = (np.delete(x, count // 2, 0) for x in (found, X))
+    assert np.abs(found - mixed_jacobian(X)).max(initial=0.0) < 1e-14
+
+
 def test_products_by_blas_are_told_by_the_whole_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """However it is cut; below the count, it is machine code's, however it is cut."""
     pytest.importorskip("llvmlite")

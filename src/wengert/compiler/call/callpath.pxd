@@ -58,7 +58,7 @@ cdef class Call:
     @cython.locals(count=Py_ssize_t, is_whole=bint)
     cdef bint _split(self, list spaces, Workspace first, list arrays, Py_ssize_t at, Py_ssize_t end, bint with_grads, double scale, object results, list left) except -1
     cdef object _note_share(self, object made, object rows)
-    cdef object _mapped(self, object values, object dtype)
+    cdef object _mapped(self, object values, object dtype, bint are_finite)
     @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
     cdef object _reduced(self, double value, object spaces, Workspace first, bint with_grads)
 cdef Py_ssize_t _length(object readers) except -1

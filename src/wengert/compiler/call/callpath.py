@@ -455,7 +455,7 @@ class Call:
             dtype = None if self.shares else made.dtype
             for other, _ in self.shares:
                 dtype = other.dtype if dtype is None else entry.numpy.promote_types(dtype, other.dtype)
-            found = self._mapped(results, dtype)
+            found = self._mapped(results, dtype, first.finite == count)
         elif made.is_scalar:
             found = self._reduced(first.total * scale, spaces if self.ran is None else None, first, with_grads)
         elif left:  # an example that is left may raise an error, which comes first
@@ -508,9 +508,9 @@ class Call:
                 return
         self.shares.append((made, rows))
 
-    def _mapped(self, values: Any, dtype: Any) -> Any:
+    def _mapped(self, values: Any, dtype: Any, are_finite: bool) -> Any:
         """Return the array of results in the function's dtype; None if some are not finite: their rows are `left`."""
-        if memory.finite(memory.address(values, False, values.shape, 0), values.size):
+        if are_finite or memory.finite(memory.address(values, False, values.shape, 0), values.size):
             return values if values.dtype == dtype else values.astype(dtype)
         self.was_finite, numpy = False, self.entry.numpy
         self.partial = values.astype(dtype)

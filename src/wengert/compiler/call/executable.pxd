@@ -35,6 +35,7 @@ cdef class Workspace:
     cdef long long[::1] ints, inputs, targets
     cdef long long input_grads_at, params_at, grads_at, reals_at, ints_at, inputs_at, targets_at, work, sides_at, sides_step, sums_at
     cdef readonly Py_ssize_t runs
+    cdef Py_ssize_t finite
     cdef Py_ssize_t input_grads_count, count, room, row_room, strip
     cdef list held, steady, memory
     cdef readonly object buffers

@@ -207,6 +207,7 @@ class Workspace:
         self.row_room: Any = 0  # of this many examples
         self.by_python: Any = False  # the kernel's own functions run the batch
         self.strip: Any = 0  # examples at once
+        self.finite: Any = 0  # examples of the batch whose results are known to be finite
         self.runs: Any = 0  # runs on parts of the batch whose guards passed,
         self.total: Any = 0.0  # the sum of their results,
         self.sums: Any = None  # and of the derivatives, if the batch is more than one strip
@@ -547,7 +548,7 @@ class Workspace:
         self.by_python = count >= made.limit
         strip = strip or (made.python_strip if self.by_python else made.strip)
         self.strip = strip if strip < count else count
-        self.runs, self.total, self.state, self.sums_at = 0, 0.0, UNSEEN, 0
+        self.runs, self.total, self.state, self.sums_at, self.finite = 0, 0.0, UNSEEN, 0, 0
         if with_grads and self.strip < count:
             if self.sums is None:
                 self.sums = made.numpy.empty(len(self.g))
@@ -643,11 +644,12 @@ class Workspace:
             )  # fmt: skip
             if not self.guards_pass(0, count):
                 break
-            if not results_at:
-                if self.made.gives_rows:
-                    self.total += memory.total(self.targets[0], count)
-                else:
-                    self.total += count * memory.get(self.targets[0])
+            if results_at:  # looked at while they are in the cache
+                self.finite += count if memory.finite(self.targets[0], count * self.made.width) else 0
+            elif self.made.gives_rows:
+                self.total += memory.total(self.targets[0], count)
+            else:
+                self.total += count * memory.get(self.targets[0])
             self.add_grads()
             for n in range(self.made.arity):
                 self.inputs[n] += 8 * count * self.made.widths[n]

@@ -132,10 +132,10 @@ cdef extern from *:
 
     static CYTHON_UNUSED int wengert_finite(long long at, long long n)
     {
-        const double *x = (const double *)(intptr_t)at;
-        int wrong = 0;
-        for (long long i = 0; i < n; i++) wrong |= !(x[i] - x[i] == 0.0);
-        return !wrong;
+        const unsigned long long *x = (const unsigned long long *)(intptr_t)at, ones = 2047ULL << 52;
+        unsigned long long bits = 0; /* its sign is set once all bits of an exponent were */
+        for (long long i = 0; i < n; i++) bits |= (x[i] & ones) + (1ULL << 52);
+        return !(bits >> 63);
     }
 
     static CYTHON_UNUSED double wengert_squares(long long at, long long n)
@@ -301,7 +301,7 @@ cdef extern from *:
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
     bint rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width, long long count) noexcept
     void add "wengert_add"(long long source, long long target, long long places, long long n) noexcept
-    bint finite "wengert_finite"(long long at, long long n) noexcept
+    bint finite "wengert_finite"(long long at, long long n) noexcept nogil
     double squares "wengert_squares"(long long at, long long n) noexcept
     double total "wengert_total"(long long at, long long n) noexcept nogil
     void accumulate "wengert_accumulate"(long long source, long long target, long long n) noexcept nogil

@@ -6,6 +6,7 @@ that one other reads are written into it, and padding is undefined where no read
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import permutations
 from math import prod
@@ -15,6 +16,7 @@ import numpy as np
 
 from wengert.compiler.ir.expression import LEAVES, Expr, has_mask, rename, rewrite, times
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
+from wengert.compiler.ir.strides import fit
 
 __all__ = ["compute_once", "fuse", "inline", "merge_equal_steps", "take_factors_out", "unmask"]
 
@@ -38,7 +40,42 @@ def fuse(program: Program) -> None:
         step.operands = [_through(x, step.axes, copies) for x in step.operands]
         if _is_copy(step):
             copies[id(step.out)] = step
+    _put_in_place(program)
     _drop_unread(program)
+
+
+def _put_in_place(program: Program) -> None:
+    """Put the parts of an array where a copy has them, if it is the only reader and keeps each in order."""
+    uses = Counter(map(id, (*program.outputs.values(), *program.gradients.values())))
+    uses.update([id(array) for step in program.steps for array in step.reads])
+    makers = {id(step.out): step for step in program.steps if isinstance(step, Assemble)}
+    for n, step in enumerate(program.steps):
+        if isinstance(step, Compute) and _is_copy(step) and step.out.mask is None and uses[id(step.reads[0])] == 1:
+            maker = makers.get(id(step.reads[0]))
+            parts = None if maker is None else _moved(maker, step)
+            if parts is not None:
+                program.steps[n] = makers[id(step.out)] = Assemble(step.out, parts)
+
+
+def _moved(maker: Assemble, copy: Compute) -> list[tuple[Access, Array]] | None:
+    """Return the parts of an array where a copy has them; None if it has some elsewhere, in part or twice."""
+    cells = np.array(copy.operands[0].cells(copy.axes), int)
+    places = np.full(maker.out.size, -1)
+    places[cells] = range(len(cells))
+    parts = []
+    if maker.out.batched != copy.out.batched or maker.out.mask is not None or np.sum(places >= 0) < len(cells):
+        return None
+    for access, part in maker.parts:
+        there = places[np.array(access.cells(part.shape), int).reshape(part.cell_shape)]
+        if access.index is not None or (there.min() < 0 <= there.max()):
+            return None
+        found = fit(there)
+        if found is None:
+            return None
+        if there.max() >= 0:
+            lead = access.strides[: part.batched]
+            parts.append((Access(copy.out, found[0], (*lead, *found[1])), part))
+    return parts or None
 
 
 def _take_from_parts(program: Program) -> None:

@@ -331,7 +331,7 @@ class _Source:
                 self.storage[id(found)] = Location(Memory(title), 0, shape.size if shape.batched else 0)
                 to.read.add(id(found))
             else:
-                copies.append((found, shape, Memory(title), 0))
+                copies.append((found, shape.size, shape, Memory(title), 0))
         notes += [f"{title}: {self.layout()}"] if self.several else []
         local = []
         for array in arrays_made(steps):

@@ -9,7 +9,7 @@ from wengert.compiler.backends.native.access import Location
 from wengert.compiler.backends.native.emitter import Memory
 from wengert.compiler.backends.native.llvm import LLVM
 from wengert.compiler.backends.native.lower import Copy, Lowering, arrays_made
-from wengert.compiler.ir import Array, Program, Step
+from wengert.compiler.ir import Array, Assemble, Program, Step, contiguous
 
 __all__ = ["Lowered", "module"]
 
@@ -57,7 +57,9 @@ class _Layout:
         self.lay_out_arguments()
         self.outputs: list[Copy] = []  # results that must be copied to the caller's memory
         self.derivatives: list[Copy] = []
+        self.in_place: set[int] = set()  # the ids of those of which only the parts are made
         self.lay_out_results()
+        self.steps = [step for step in self.steps if id(step.makes[0]) not in self.in_place]
         read = {id(array) for step in self.steps for array in step.reads}
         read |= {id(array) for array, *_ in (*self.outputs, *self.derivatives)}
         self.packs = [a for a in program.arrays if id(a) in self.rows and a.batched and id(a) in read and to.width > 1]
@@ -66,6 +68,7 @@ class _Layout:
     def write(self, steps: Sequence[Step], copies: Sequence[Copy]) -> list[int]:
         """Write one of the two functions; return the numbers of its parts."""
         packs, self.packs = self.packs, []
+        steps = [step for step in steps if id(step.makes[0]) not in self.in_place]
         return Lowering(self.to, steps, self.storage, self.rows, self.backward.seed).run(packs, copies)
 
     def lay_out_steps(self) -> None:
@@ -106,14 +109,20 @@ class _Layout:
 
     def lay_out_results(self) -> None:
         """Put results directly into the caller's memory if possible, else note them as copies."""
-        computed = {id(array) for step in self.steps for array in step.makes}
+        computed = {id(array): step for step in self.steps for array in step.makes}
+        read = {id(array) for step in self.steps for array in step.reads}
 
         def copy(copies: list[Copy], array: Array | None, shape: Array, memory: Memory, base: int = 0) -> None:
             if array is not None and id(array) in computed and id(array) not in self.storage and not array.batched:
                 self.storage[id(array)] = Location(memory, base)
                 self.to.read.add(id(array))
-            else:
-                copies.append((array, shape, memory, base))
+                return
+            step = computed.get(id(array))
+            pieces = self.pieces(step) if isinstance(step, Assemble) and id(array) not in read else []
+            if pieces:
+                self.in_place.add(id(array))
+            for start, part, count in pieces or [(0, array, shape.size)]:
+                copies.append((part, count, shape, memory, base + start))
 
         outputs, gradients = list(self.program.outputs.values()), self.backward.gradients
         for number, array in enumerate(outputs):
@@ -124,3 +133,17 @@ class _Layout:
             at += array.size
         for number, array in enumerate(self.wanted, len(outputs)):
             copy(self.derivatives, gradients.get(array.name), array, Memory(f"%y{number}"))
+
+    def pieces(self, step: Assemble) -> list[tuple[int, Array | None, int]]:
+        """Return the parts of a batched array, and None for the zeros between them, with their first cells and sizes;
+        nothing unless each part lies in one piece, which is at least a vector long.
+        """
+        pieces, end = list[tuple[int, Array | None, int]](), 0
+        for access, part in sorted(step.parts, key=lambda pair: pair[0].base):
+            in_order = access.strides[part.batched :] == contiguous(part.cell_shape)
+            plain = access.table is None and access.index is None and in_order and part.size >= self.to.width
+            if not plain or access.base < end or not step.out.batched:
+                return []
+            pieces += [(end, None, access.base - end)] * (access.base > end) + [(access.base, part, part.size)]
+            end = access.base + part.size
+        return pieces + [(end, None, step.out.size - end)] * (end < step.out.size)

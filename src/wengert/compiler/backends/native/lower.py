@@ -20,7 +20,7 @@ __all__ = ["Copy", "Lowering", "arrays_made"]
 
 LINES = 1500  # of a function: the time to generate code grows faster than its length
 CARRIED = 16  # the most numbers of an output that stay in registers between iterations: most machines have 16
-Copy = tuple[Array | None, Array, Memory, int]
+Copy = tuple[Array | None, int, Array, Memory, int]
 
 
 def arrays_made(steps: Sequence[Step]) -> list[Array]:
@@ -70,7 +70,8 @@ class Lowering(Computes):
 
         Args:
             packs: inputs whose examples are moved into lanes.
-            copies: the results to be copied: each (None for zeros), an array of its shape, and the memory.
+            copies: the parts of results to be copied: each (None for zeros), its size, an array of the result's shape,
+                and the memory.
         """
         first = len(self.to.functions)
         phases: list[list[Callable[[], None]]] = []  # alternately outside of blocks and in them
@@ -88,9 +89,9 @@ class Lowering(Computes):
         for step in self.steps:
             makes = step.makes
             enter(makes[0].batched, step.reads, makes, partial(self.step, step))
-        for result, shape, memory, base in copies:
+        for result, count, shape, memory, base in copies:
             asked = [] if result is None else [result]
-            enter(shape.batched, asked, (), partial(self.copy, result, shape, memory, base))
+            enter(shape.batched, asked, (), partial(self.copy, result, count, shape, memory, base))
         for number, actions in enumerate(phases):
             self.phase(actions, number % 2 == 1)
         return list(range(first, len(self.to.functions)))
@@ -351,8 +352,8 @@ class Lowering(Computes):
         self.unroll(array.size)
         self.over([0], {0: array.size}, -1, {0: self.width}, put)
 
-    def copy(self, array: Array | None, shape: Array, memory: Memory, base: int) -> None:
-        """Copy a result to the caller's memory: of a batch as many cells at a time as there are lanes."""
+    def copy(self, array: Array | None, count: int, shape: Array, memory: Memory, base: int) -> None:
+        """Copy a part of a result to the caller's memory: of a batch as many cells at a time as there are lanes."""
         block = self.block or at(0)
 
         def value(cell: Place, lanes: int) -> Register:
@@ -365,8 +366,11 @@ class Lowering(Computes):
             if not shape.batched:
                 self.to.store(memory, affine(base, [(cells[0], 1)]), self.to.spread(value(cells[0], lanes), lanes))
                 return
-            values = [self.to.spread(value(cell, lanes), self.width) for cell in cells]
-            rows = self.to.transposed(values) if len(cells) == self.width else ()
+            if len(cells) == self.width and (array is None or not array.batched):
+                rows: Sequence[Register] = [self.to.spread(value(cells[0], self.width), self.width)] * self.width
+            else:
+                values = [self.to.spread(value(cell, lanes), self.width) for cell in cells]
+                rows = self.to.transposed(values) if len(cells) == self.width else ()
             for k in range(self.width):
                 row = self.to.row(block, k)
                 if rows:
@@ -374,6 +378,6 @@ class Lowering(Computes):
                 for cell, x in zip(cells, values, strict=True) if not rows else ():
                     self.to.store(memory, affine(base, [(cell, 1), (row, shape.size)]), self.to.lane(x, k))
 
-        self.unroll(shape.size)
+        self.unroll(count)
         tiles = {0: self.width} if shape.batched else {}
-        self.over([0], {0: shape.size}, -1 if shape.batched or self.unrolled else 0, tiles, put)
+        self.over([0], {0: count}, -1 if shape.batched or self.unrolled else 0, tiles, put)
