@@ -74,7 +74,7 @@ def compressed(program: Program, names: Sequence[str], colors: coloring.Coloring
     tangents = _pushed_forward(program, names, right) if count else None
     placed = [] if tangents is None else [(0, contiguous(tangents.cell_shape), tangents)]
     if others:
-        parts = _several_pulled_back(program, names, left.T)
+        parts = _several_pulled_back(program, names, left.T, [x for x in (tangents,) if x is not None])
         placed += [(start + at * others, contiguous(part.cell_shape), part) for at, _, part in parts]
     _set_output(program, start + others * len(colors.columns), placed)
     which = _add(program, "which", (), [], ("const", first))
@@ -128,18 +128,21 @@ def _pushed_forward(program: Program, names: Sequence[str], directions: Any) -> 
         tangents[id(array)] = _for_each_example(program, seed, first=True)
         at += array.size
     made = forward(program, tangents).get(id(program.outputs["out"]))
-    in_directions(program, seeds)
+    in_directions(program, seeds, [] if made is None else [made])
     return made
 
 
-def _several_pulled_back(program: Program, names: Sequence[str], directions: Any) -> list[tuple[int, Array, Array]]:
+def _several_pulled_back(
+    program: Program, names: Sequence[str], directions: Any, others: Sequence[Array] = ()
+) -> list[tuple[int, Array, Array]]:
     """Add reverse mode for some cotangents, the columns of a matrix with a row for each number of the output; return
     for each input that gets one its place among all numbers, the input, and its cotangents: see `_pushed_forward`.
+    `others` are results besides these.
     """
     out, inputs = program.outputs["out"], _inputs(program, names)
     seed = _seed(program, out)
     by_input = _pulled_back(program, names, _for_each_example(program, seed) if out.batched else seed)
-    in_directions(program, {id(seed): directions.reshape((*out.cell_shape, -1))})
+    in_directions(program, {id(seed): directions.reshape((*out.cell_shape, -1))}, [*by_input.values(), *others])
     starts = accumulate([array.size for array in inputs], initial=0)
     return [(at, x, by_input[x.name]) for at, x in zip(starts, inputs, strict=False) if x.name in by_input]
 

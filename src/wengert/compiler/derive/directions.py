@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.derive.local import local_directions
 from wengert.compiler.ir import (
     BATCH,
     CHEAP,
@@ -22,6 +23,7 @@ from wengert.compiler.ir import (
     Program,
     Slice,
     Step,
+    drop_unread,
     inputs,
     rename,
     rewrite,
@@ -33,13 +35,15 @@ __all__ = ["dependents", "in_directions"]
 QUICK = (*CHEAP, *CHOICES, "abs", "div", "leaky_relu", "maximum", "minimum", "reciprocal", "sign", "sqrt")
 
 
-def in_directions(program: Program, seeds: dict[int, Any]) -> None:
-    """Change a program so that it computes what depends on some arrays for several directions at once.
+def in_directions(program: Program, seeds: dict[int, Any], results: Sequence[Array]) -> None:
+    """Change a program so that it computes its outputs, and what else depends on some arrays, for several directions
+    at once.
 
     Args:
         program: the program.
         seeds: by the id of each array that has other numbers in each direction these numbers, as an array of the
             array's cells with a last axis for the directions. The arrays become constants. One direction needs no axis.
+        results: the arrays to compute besides the outputs.
     """
     count = next(iter(seeds.values())).shape[-1]
     for array in program.arrays:
@@ -48,7 +52,9 @@ def in_directions(program: Program, seeds: dict[int, Any]) -> None:
             array.role, array.value = "const", np.ascontiguousarray(numbers, float)
     if count == 1:
         return
-    spread = _Spread(count, dependents(program.steps, seeds, with_parts=True))
+    drop_unread(program, results)
+    wide = dependents(program.steps, seeds, with_parts=True)
+    spread = _Spread(count, wide, local_directions(program, seeds, wide, results))
     made = {id(array): array for step in program.each_step() for array in (step.out, *step.reads)}
     made.update({id(array): array for array in program.arrays})
     made.update({id(array): array for step in program.steps for array in step.makes})
@@ -56,7 +62,8 @@ def in_directions(program: Program, seeds: dict[int, Any]) -> None:
         if id(array) in spread.wide:
             spread.widen(array)
     program.steps = [each for step in program.steps for each in spread.step(step)]
-    program.arrays += spread.added
+    read = {id(array) for step in program.steps for array in step.reads}
+    program.arrays = [array for array in program.arrays if id(array) in read or id(array) not in seeds] + spread.added
 
 
 def dependents(steps: Iterable[Step], arrays: Iterable[int], with_parts: bool = False) -> set[int]:
@@ -88,15 +95,20 @@ def _calls(expr: Expr) -> bool:
 class _Spread:
     """Gives arrays and steps an axis for the directions."""
 
-    def __init__(self, count: int, wide: set[int]) -> None:
+    def __init__(self, count: int, wide: set[int], local: dict[int, Any]) -> None:
         self.count = count
         self.wide = wide  # the ids of the arrays that get it
+        self.local = local  # by the id of an array the directions of each cell, if it has some of them
         self.added: list[Array] = []
 
+    def count_of(self, array: Array) -> int:
+        return self.local[id(array)].shape[1] if id(array) in self.local else self.count
+
     def widen(self, array: Array) -> None:
-        array.shape = (*array.shape, self.count)
+        count = self.count_of(array)
+        array.shape = (*array.shape, count)
         if array.mask is not None:
-            array.mask = np.broadcast_to(array.mask[..., None], (*array.mask.shape, self.count))
+            array.mask = np.broadcast_to(array.mask[..., None], (*array.mask.shape, count))
         if array.slice is not None:
             array.slice = Slice(array.slice.array, array.slice.base * self.count, array.slice.step * self.count)
         array.__post_init__()
@@ -113,16 +125,17 @@ class _Spread:
             return [*shared, step]
         before: list[Any] = []
         for n, (access, part) in enumerate(step.parts):
-            repeated = self.repeated(part, before)
+            repeated = self.repeated(part, before, self.count_of(step.out))
             axes = repeated.shape
-            step.parts[n] = self.access(access, axes[:-1], axes, len(axes) - 1), repeated
+            rows = self.local.get(id(part))
+            step.parts[n] = self.access(access, axes[:-1], axes, len(axes) - 1, rows), repeated
         return [*before, step]
 
-    def repeated(self, array: Array, before: list[Any]) -> Array:
+    def repeated(self, array: Array, before: list[Any], count: int) -> Array:
         """Return an array with the axis; a step that copies one without it is added to `before`."""
         if id(array) in self.wide:
             return array
-        made = Array(f"{array.name}_each", (*array.shape, self.count), "value")
+        made = Array(f"{array.name}_each", (*array.shape, count), "value")
         self.wide.add(id(made))
         self.added.append(made)
         before.append(Compute(made, made.shape, [Access(array, 0, (*array.strides, 0))], ("in", 0)))
@@ -133,7 +146,7 @@ class _Spread:
         loop.steps = [each for step in loop.steps for each in self.step(step)]
         for n, (part, out, initial) in enumerate(loop.outputs):
             if id(out) in self.wide and initial is not None:
-                loop.outputs[n] = LoopOutput(part, out, self.repeated(initial, before))
+                loop.outputs[n] = LoopOutput(part, out, self.repeated(initial, before, self.count))
         return [*before, loop]
 
     def shared(self, step: Compute) -> list[Any]:
@@ -165,8 +178,9 @@ class _Spread:
     def compute(self, step: Compute) -> None:
         at = len(step.out.shape) - 1  # it has been widened
         plain = at - (step.axes[:1] == (BATCH,))
-        axes = (*step.axes[:at], self.count, *step.axes[at:])
-        step.operands = [self.access(access, step.axes, axes, at) for access in step.operands]
+        axes = (*step.axes[:at], step.out.shape[-1], *step.axes[at:])
+        rows = self.local.get(id(step.out))
+        step.operands = [self.access(access, step.axes, axes, at, rows) for access in step.operands]
         if step.mask is not None:
             step.mask = self.over(step.mask, plain, axes)
         step.expr = rewrite(step.expr, lambda leaf: self.leaf(leaf, plain, axes))
@@ -182,10 +196,14 @@ class _Spread:
         """Repeat an array over the axes without the batch for all directions."""
         return np.broadcast_to(np.expand_dims(mask, plain), [n for n in axes if n != BATCH])
 
-    def access(self, access: Access, before: Sequence[int], axes: tuple[int, ...], at: int) -> Access:
-        """Return an access with the axis inserted at a place."""
+    def access(self, access: Access, before: Sequence[int], axes: tuple[int, ...], at: int, rows: Any = None) -> Access:
+        """Return an access with the axis inserted at a place; `rows` has the directions of each cell of the result
+        if these are some of those of the array.
+        """
         is_wide = id(access.array) in self.wide
-        scale = self.count if is_wide else 1
+        if rows is not None and is_wide and id(access.array) not in self.local:
+            return self.some(access, before, axes, at, rows)
+        scale = self.count_of(access.array) if is_wide else 1
         pairs = zip(before, access.strides, strict=True)
         strides = [stride * (1 if length == BATCH else scale) for length, stride in pairs]
         strides.insert(at, int(is_wide))
@@ -194,9 +212,23 @@ class _Spread:
             plain = at - (axes[:1] == (BATCH,))
             table = np.expand_dims(table * scale, plain)
             if is_wide:
-                table = table + np.arange(self.count).reshape(-1, *[1] * (table.ndim - plain - 1))
+                table = table + np.arange(scale).reshape(-1, *[1] * (table.ndim - plain - 1))
             table = np.broadcast_to(table, [n for n in axes if n != BATCH])
         if index is not None:
             own = (*index.strides[:at], 0, *index.strides[at:])
             index = Index(index.array, index.step * scale, index.base, own, index.extent)
         return Access(access.array, access.base * scale, tuple(strides), table, index)
+
+    def some(self, access: Access, before: Sequence[int], axes: tuple[int, ...], at: int, rows: Any) -> Access:
+        """Return an access to the numbers of an array in some directions; of a constant it has these alone."""
+        cells = np.expand_dims(np.reshape(access.cells(before), before), at) * self.count
+        table = cells + rows.reshape([n if i <= at else 1 for i, n in enumerate(axes)])
+        if access.array.role == "const" and access.index is None:
+            made = Array(f"{access.array.name}_{len(self.added)}", axes, "const", value=access.array.value.take(table))
+            self.added.append(made)
+            return Access(made, 0, made.strides)
+        index = access.index
+        if index is not None:
+            own = (*index.strides[:at], 0, *index.strides[at:])
+            index = Index(index.array, index.step * self.count, index.base, own, index.extent)
+        return Access(access.array, 0, (0,) * len(axes), table, index)

@@ -11,7 +11,7 @@ That of a Hessian is the pattern of the Jacobian of the gradient's program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -42,7 +42,7 @@ from wengert.compiler.ir import (
 )
 from wengert.derivatives import coloring
 
-__all__ = ["jacobian_pattern"]
+__all__ = ["Sweep", "edges_of", "jacobian_pattern"]
 
 Pattern = coloring.Pattern
 Ints = coloring.Ints
@@ -57,7 +57,7 @@ def jacobian_pattern(program: Program, inputs: Sequence[Array]) -> Pattern:
 
     The columns are the cells of the inputs, end to end in the given order.
     """
-    sweep = _Sweep.over(inputs)
+    sweep = Sweep.over(inputs)
     return sweep.run(program.steps, program.outputs["out"])
 
 
@@ -163,6 +163,24 @@ def _places(access: Access, part: Array) -> tuple[Ints, Ints]:
     return (cells, own) if access.index is None else _spread(own, cells, access.index.step, access.index.extent)[::-1]
 
 
+def edges_of(step: Compute | Assemble, known: Container[int]) -> Iterator[tuple[Ints, Ints, Array]]:
+    """Yield for each operand or part whose id is known pairs of a cell of the output and a cell that it depends on, and
+    the operand.
+    """
+    if isinstance(step, Assemble):
+        for access, part in step.parts:
+            if id(part) in known:
+                yield (*_places(access, part), part)
+        return
+    points = _Points(step)
+    for k, own in _dependence(rewrite(step.expr, points.leaf)).items():
+        array = step.operands[k].array
+        if id(array) in known:
+            at = points.at(own)
+            number, cells = points.read(k, at)
+            yield points.owners[at][number], cells, array
+
+
 # -- lists of inputs --------------------------------------------------------------------------------------------------
 
 
@@ -208,14 +226,14 @@ def _distinct(codes: Ints, low: int, high: int) -> Ints:
 
 
 @dataclass
-class _Sweep:
+class Sweep:
     """The inputs of each cell."""
 
     width: int
     known: dict[int, Pattern] = field(default_factory=dict)  # by the id of an array
 
     @classmethod
-    def over(cls, inputs: Iterable[Array]) -> _Sweep:
+    def over(cls, inputs: Iterable[Array]) -> Sweep:
         """Begin with arrays whose cells are the inputs, end to end."""
         arrays = list(inputs)
         ends = np.cumsum([0, *[array.size for array in arrays]]).tolist()
@@ -241,17 +259,7 @@ class _Sweep:
         if isinstance(step, Loop):
             self.known.update(_Iterations(step, self).rows())
             return
-        if isinstance(step, Assemble):
-            edges = [(*_places(access, x), self.known[id(x)]) for access, x in step.parts if id(x) in self.known]
-        else:
-            points = _Points(step)
-            edges = []
-            for k, own in _dependence(rewrite(step.expr, points.leaf)).items():
-                known = self.known.get(id(step.operands[k].array))
-                if known is not None:
-                    at = points.at(own)
-                    number, cells = points.read(k, at)
-                    edges.append((points.owners[at][number], cells, known))
+        edges = [(owners, cells, self.known[id(x)]) for owners, cells, x in edges_of(step, self.known)]
         found = _united(edges, step.out.size, self.width)
         if found is not None:
             self.known[id(step.out)] = found
@@ -260,13 +268,13 @@ class _Sweep:
 class _Iterations:
     """The pattern of an iteration, in terms of the arrays that it reads and does not make."""
 
-    def __init__(self, loop: Loop, sweep: _Sweep) -> None:
+    def __init__(self, loop: Loop, sweep: Sweep) -> None:
         self.loop = loop
         self.sweep = sweep
         self.own: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
         read = {id(array): array for step in loop.steps for array in step.reads}
         self.leaves = [x for x in read.values() if {id(_source(x))} & {*sweep.known, *self.own}]
-        self.local = _Sweep.over(self.leaves)
+        self.local = Sweep.over(self.leaves)
         for step in loop.steps:
             self.local.step(step)
 

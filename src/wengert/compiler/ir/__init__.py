@@ -22,7 +22,15 @@ from wengert.compiler.ir.expression import (
     tangent,
     times,
 )
-from wengert.compiler.ir.passes import compute_once, fuse, inline, merge_equal_steps, take_factors_out, unmask
+from wengert.compiler.ir.passes import (
+    compute_once,
+    drop_unread,
+    fuse,
+    inline,
+    merge_equal_steps,
+    take_factors_out,
+    unmask,
+)
 from wengert.compiler.ir.program import (
     BATCH,
     Access,
@@ -57,6 +65,7 @@ __all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "Lo
 __all__ += ["Slice", "Step", "addresses", "contiguous", "cotangents", "distinct", "expand", "fit", "fuse"]
 __all__ += [
     "compute_once",
+    "drop_unread",
     "grid_rows",
     "has_mask",
     "inline",

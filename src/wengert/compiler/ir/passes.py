@@ -7,6 +7,7 @@ that one other reads are written into it, and padding is undefined where no read
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import permutations
 from math import prod
@@ -18,7 +19,7 @@ from wengert.compiler.ir.expression import LEAVES, Expr, has_mask, rename, rewri
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
 from wengert.compiler.ir.strides import fit
 
-__all__ = ["compute_once", "fuse", "inline", "merge_equal_steps", "take_factors_out", "unmask"]
+__all__ = ["compute_once", "drop_unread", "fuse", "inline", "merge_equal_steps", "take_factors_out", "unmask"]
 
 X: Expr = ("in", 0)
 LARGEST = 48  # operations and operands of an expression that others are inlined into
@@ -41,7 +42,7 @@ def fuse(program: Program) -> None:
         if _is_copy(step):
             copies[id(step.out)] = step
     _put_in_place(program)
-    _drop_unread(program)
+    drop_unread(program)
 
 
 def _put_in_place(program: Program) -> None:
@@ -254,7 +255,7 @@ def merge_equal_steps(program: Program) -> None:
         if known.setdefault(key, step.out) is not step.out:
             first[id(step.out)] = known[key]
     program.outputs = {name: first.get(id(array), array) for name, array in program.outputs.items()}
-    _drop_unread(program)
+    drop_unread(program)
 
 
 def compute_once(program: Program) -> None:
@@ -321,7 +322,7 @@ def take_factors_out(program: Program, before: Program) -> None:
             step.expr = rewrite(step.expr, lambda leaf: ("mul", X, ("in", 1)))
         if step.expr[0] != "neg":
             sums[id(array), step.out.shape] = step.out
-    _drop_unread(program)
+    drop_unread(program)
 
 
 def _factor_and_sum(
@@ -383,8 +384,9 @@ def _clean_factor(step: Compute, expr: Expr) -> Array | None:
     return None
 
 
-def _drop_unread(program: Program) -> None:
-    read = {id(array) for array in (*program.outputs.values(), *program.gradients.values())}
+def drop_unread(program: Program, results: Iterable[Array] = ()) -> None:
+    """Drop the steps that neither the outputs nor some other results need."""
+    read = {id(array) for array in (*program.outputs.values(), *program.gradients.values(), *results)}
     live: list[Step] = []
     for step in reversed(program.steps):  # in reverse, so that the sources of a dropped step go too
         if isinstance(step, Loop):

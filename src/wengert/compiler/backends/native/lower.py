@@ -228,9 +228,9 @@ class Lowering(Computes):
                 empty -= cells
             adds.append(not new)
         self.unroll(out.size)
-        for _, run in groupby(enumerate(sorted(empty)), lambda pair: pair[1] - pair[0]):
-            here = [cell for _, cell in run]
-            self.fill(out, at(here[0]), None, len(here))
+        runs = [[*run] for _, run in groupby(enumerate(sorted(empty)), lambda pair: pair[1] - pair[0])]
+        for run in runs if len(runs) <= len(step.parts) + 1 else [[*enumerate(range(out.size))]]:
+            self.fill(out, at(run[0][1]), None, len(run))
         for (access, part), add in zip(step.parts, adds, strict=True):
             self.unroll(part.size)
             if part.batched and not out.batched:
