@@ -221,7 +221,7 @@ class _Spread:
 
     def some(self, access: Access, before: Sequence[int], axes: tuple[int, ...], at: int, rows: Any) -> Access:
         """Return an access to the numbers of an array in some directions; of a constant it has these alone."""
-        cells = np.expand_dims(np.reshape(access.cells(before), before), at) * self.count
+        cells = np.expand_dims(access.places(before).reshape(before), at) * self.count
         table = cells + rows.reshape([n if i <= at else 1 for i, n in enumerate(axes)])
         if access.array.role == "const" and access.index is None:
             made = Array(f"{access.array.name}_{len(self.added)}", axes, "const", value=access.array.value.take(table))

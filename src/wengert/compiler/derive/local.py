@@ -65,8 +65,8 @@ def _chosen(program: Program, wide: set[int], whole: set[int]) -> dict[int, Arra
     chosen = {id(step.out): step.out for step in steps if id(step.out) in wide - whole}
     for step in reversed(steps):
         if isinstance(step, Assemble):
-            cells = [cell for access, part in step.parts for cell in access.cells(part.shape)]
-            if len({*cells}) < len(cells) or any(access.index for access, _ in step.parts):  # sums of terms
+            cells = np.concatenate([access.places(part.shape) for access, part in step.parts])
+            if len(np.unique(cells)) < len(cells) or any(access.index for access, _ in step.parts):  # sums of terms
                 chosen.pop(id(step.out), None)
         elif id(step.out) not in chosen:
             for array in step.reads:

@@ -34,7 +34,6 @@ from wengert.compiler.ir import (
     LoopOutput,
     Program,
     Step,
-    addresses,
     cotangents,
     has_mask,
     inputs,
@@ -108,23 +107,13 @@ def _nonzero(expr: Expr) -> Points:
 # -- the points of a step ---------------------------------------------------------------------------------------------
 
 
-def _cells(access: Access, axes: Sequence[int]) -> Ints:
-    """Return the cell that each point of some axes reads, without the index's part."""
-    plain = [i for i, n in enumerate(axes) if n != BATCH]
-    if access.table is not None:
-        return access.table.reshape(-1)
-    return addresses(access.base, tuple([access.strides[i] for i in plain]), tuple([axes[i] for i in plain])).reshape(
-        -1
-    )
-
-
 class _Points:
     """The points of a Compute that contribute to real cells, and the cells that they write and read."""
 
     def __init__(self, step: Compute) -> None:
         self.step = step
         self.axes = tuple([n for n in step.axes if n != BATCH])
-        self.cells = [_cells(access, step.axes) for access in step.operands]
+        self.cells = [access.places(step.axes) for access in step.operands]
         self.owners = np.repeat(np.arange(step.out.size), prod(self.axes) // max(step.out.size, 1))
         self.valid: Points = True if step.mask is None else step.mask.reshape(-1)
         if step.out.mask is not None:
@@ -159,7 +148,7 @@ def _spread(number: Ints, cells: Ints, step: int, extent: int) -> tuple[Ints, In
 
 def _places(access: Access, part: Array) -> tuple[Ints, Ints]:
     """Return the cells that a part of an Assemble adds to, and those of the part."""
-    cells, own = _cells(access, part.shape), np.arange(part.size)
+    cells, own = access.places(part.shape), np.arange(part.size)
     return (cells, own) if access.index is None else _spread(own, cells, access.index.step, access.index.extent)[::-1]
 
 

@@ -60,14 +60,14 @@ def _put_in_place(program: Program) -> None:
 
 def _moved(maker: Assemble, copy: Compute) -> list[tuple[Access, Array]] | None:
     """Return the parts of an array where a copy has them; None if it has some elsewhere, in part or twice."""
-    cells = np.array(copy.operands[0].cells(copy.axes), int)
+    cells = copy.operands[0].places(copy.axes)
     places = np.full(maker.out.size, -1)
-    places[cells] = range(len(cells))
+    places[cells] = np.arange(len(cells))
     parts = []
     if maker.out.batched != copy.out.batched or maker.out.mask is not None or np.sum(places >= 0) < len(cells):
         return None
     for access, part in maker.parts:
-        there = places[np.array(access.cells(part.shape), int).reshape(part.cell_shape)]
+        there = places[access.places(part.shape).reshape(part.cell_shape)]
         if access.index is not None or (there.min() < 0 <= there.max()):
             return None
         found = fit(there)

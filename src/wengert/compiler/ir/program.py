@@ -125,6 +125,14 @@ class Access:
                 cells = [cell + stride * i for cell in cells for i in range(length)]
         return cells
 
+    def places(self, axes: Sequence[int]) -> Any:
+        """Return the same as an array."""
+        if self.table is not None:
+            return self.table.reshape(-1)
+        plain = [i for i, n in enumerate(axes) if n != BATCH]
+        strides = tuple([self.strides[i] for i in plain])
+        return addresses(self.base, strides, tuple([axes[i] for i in plain])).reshape(-1)
+
     def is_whole(self, axes: Sequence[int]) -> bool:
         """Return True if it reads all elements of the array in order."""
         return (
