@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.derive.sparsity import Sweep, edges_of
-from wengert.compiler.ir import Array, Assemble, Loop, Program
+from wengert.compiler.ir import Array, Assemble, Compute, Loop, Program
 
 __all__ = ["local_directions"]
 
 FEW = 4  # cells have directions of their own if there are at least this many times as many in all
 ROUNDS = 16  # of spreading labels, before the cells are taken to depend on each other all along
+Steps = Sequence[Compute | Assemble]
 
 
 def local_directions(
@@ -35,17 +36,20 @@ def local_directions(
     is_each_one = all((x != 0).sum(-1).max() == 1 for x in seeds.values())
     if count < 2 * FEW or not is_each_one or any(array.batched for array in program.arrays):
         return {}
-    chosen = _chosen(program, wide, {id(array) for array in (*program.outputs.values(), *results)})
-    labels = _labels(program, chosen)
+    steps = [step for step in program.steps if not isinstance(step, Loop)]
+    if any(id(array) in wide for step in program.steps if isinstance(step, Loop) for array in step.makes):
+        return {}
+    chosen = _chosen(steps, wide, {id(array) for array in (*program.outputs.values(), *results)})
+    labels = _labels(steps, chosen)
     if not labels:
         return {}
     first = [array for array in program.arrays if id(array) in seeds]
     direction = np.concatenate([seeds[id(array)].reshape(array.size, -1).argmax(-1) for array in first])
     sweep = Sweep.over(first)
-    for step in program.steps:
+    for step in steps:
         sweep.step(step)
     tables = {}
-    for group in _groups(program, chosen):
+    for group in _groups(steps, chosen):
         own = np.concatenate([labels[id(array)] for array in group])
         seen = np.zeros((own.max() + 1, count), bool)
         for array in group:
@@ -58,10 +62,8 @@ def local_directions(
     return tables
 
 
-def _chosen(program: Program, wide: set[int], whole: set[int]) -> dict[int, Array]:
+def _chosen(steps: Steps, wide: set[int], whole: set[int]) -> dict[int, Array]:
     """Return by their ids the arrays that need not have all directions: they are read where as few are computed."""
-    whole = whole | {id(array) for step in program.steps if isinstance(step, Loop) for array in step.reads}
-    steps = [step for step in program.steps if not isinstance(step, Loop)]
     chosen = {id(step.out): step.out for step in steps if id(step.out) in wide - whole}
     for step in reversed(steps):
         if isinstance(step, Assemble):
@@ -77,7 +79,7 @@ def _chosen(program: Program, wide: set[int], whole: set[int]) -> dict[int, Arra
     return chosen
 
 
-def _labels(program: Program, chosen: dict[int, Array]) -> dict[int, Any]:
+def _labels(steps: Steps, chosen: dict[int, Array]) -> dict[int, Any]:
     """Return for each of these arrays a label for each cell: cells that are computed from each other have the same.
 
     Nothing, if it takes long to find out.
@@ -86,8 +88,8 @@ def _labels(program: Program, chosen: dict[int, Array]) -> dict[int, Any]:
     start = dict(zip(chosen, ends.tolist(), strict=False))
     edges = [
         (start[id(step.out)] + owners, start[id(array)] + cells)
-        for step in program.steps
-        if not isinstance(step, Loop) and id(step.out) in chosen
+        for step in steps
+        if id(step.out) in chosen
         for owners, cells, array in edges_of(step, chosen)
     ]
     labels = np.arange(ends[-1])
@@ -104,11 +106,11 @@ def _labels(program: Program, chosen: dict[int, Array]) -> dict[int, Any]:
     return {}
 
 
-def _groups(program: Program, chosen: dict[int, Array]) -> list[list[Array]]:
+def _groups(steps: Steps, chosen: dict[int, Array]) -> list[list[Array]]:
     """Return these arrays by groups of those that are computed from each other."""
     groups: dict[int, list[Array]] = {}
-    for step in program.steps:
-        if not isinstance(step, Loop) and id(step.out) in chosen:
+    for step in steps:
+        if id(step.out) in chosen:
             joined = {id(groups[id(x)]): groups[id(x)] for x in step.reads if id(x) in groups}
             group = [step.out, *[array for each in joined.values() for array in each]]
             groups.update({id(array): group for array in group})
