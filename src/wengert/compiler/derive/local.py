@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.derive.sparsity import Sweep, edges_of
+from wengert.compiler.derive.sparsity import PatternSweep, edges_of
 from wengert.compiler.ir import Array, Assemble, Compute, Loop, Program
 
 __all__ = ["local_directions"]
@@ -45,7 +45,7 @@ def local_directions(
         return {}
     first = [array for array in program.arrays if id(array) in seeds]
     direction = np.concatenate([seeds[id(array)].reshape(array.size, -1).argmax(-1) for array in first])
-    sweep = Sweep.over(first)
+    sweep = PatternSweep.over(first)
     for step in steps:
         sweep.step(step)
     tables = {}

@@ -41,7 +41,7 @@ from wengert.compiler.ir import (
 )
 from wengert.derivatives import coloring
 
-__all__ = ["Sweep", "edges_of", "jacobian_pattern"]
+__all__ = ["PatternSweep", "edges_of", "jacobian_pattern"]
 
 Pattern = coloring.Pattern
 Ints = coloring.Ints
@@ -56,7 +56,7 @@ def jacobian_pattern(program: Program, inputs: Sequence[Array]) -> Pattern:
 
     The columns are the cells of the inputs, end to end in the given order.
     """
-    sweep = Sweep.over(inputs)
+    sweep = PatternSweep.over(inputs)
     return sweep.run(program.steps, program.outputs["out"])
 
 
@@ -215,14 +215,14 @@ def _distinct(codes: Ints, low: int, high: int) -> Ints:
 
 
 @dataclass
-class Sweep:
+class PatternSweep:
     """The inputs of each cell."""
 
     width: int
     known: dict[int, Pattern] = field(default_factory=dict)  # by the id of an array
 
     @classmethod
-    def over(cls, inputs: Iterable[Array]) -> Sweep:
+    def over(cls, inputs: Iterable[Array]) -> PatternSweep:
         """Begin with arrays whose cells are the inputs, end to end."""
         arrays = list(inputs)
         ends = np.cumsum([0, *[array.size for array in arrays]]).tolist()
@@ -257,13 +257,13 @@ class Sweep:
 class _Iterations:
     """The pattern of an iteration, in terms of the arrays that it reads and does not make."""
 
-    def __init__(self, loop: Loop, sweep: Sweep) -> None:
+    def __init__(self, loop: Loop, sweep: PatternSweep) -> None:
         self.loop = loop
         self.sweep = sweep
         self.own: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
         read = {id(array): array for step in loop.steps for array in step.reads}
         self.leaves = [x for x in read.values() if {id(_source(x))} & {*sweep.known, *self.own}]
-        self.local = Sweep.over(self.leaves)
+        self.local = PatternSweep.over(self.leaves)
         for step in loop.steps:
             self.local.step(step)
 
