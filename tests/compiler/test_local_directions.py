@@ -109,6 +109,32 @@ def test_each_term_has_the_directions_of_its_own_inputs(f: Any, numbers: int) ->
     assert most(compiled._runtime.latest().kernel.program) <= numbers
 
 
+@pytest.mark.parametrize("backend", [name for name in AVAILABLE if name != "xla"])
+def test_terms_that_an_integer_chooses(backend: str) -> None:
+    """What is read, and what is written, where an integer argument says."""
+    chosen = (10, 17, 17, 4, 7, 7, 2, 15)
+
+    def read(x: Any, k: Any) -> Any:
+        return sum([x[b] * x[b] * x[k[j]] for j, b in enumerate(chosen)])
+
+    def written(a: Any, x: Any, k: Any) -> Any:
+        return [wengert.sin(x[j]) * a[k[j]] ** 2 for j in range(COUNT)] + [a[0] * a[1], a[1] * x[0]]
+
+    draw = np.random.default_rng(5)
+    second = wengert.compile(hessian(read), backend=backend)
+    first = wengert.compile(jacobian(written, argnums=(0, 1)), backend=backend)
+    for _ in range(3):
+        x, k = draw.normal(size=COUNT), draw.integers(0, COUNT, 12).tolist()
+        t = torch.tensor(x)
+        want = torch.autograd.functional.hessian(lambda t, k=k: read(t, k), t).numpy()
+        assert np.abs(np.array(second(x, k)) - want).max() <= 1e-12
+        a, k = draw.normal(size=2), draw.integers(0, 2, COUNT).tolist()
+        rows, expected = first(a, x, k), jacobian(written, argnums=(0, 1))(a, x, k)
+        for row, by in zip(rows, expected, strict=True):
+            assert np.abs(np.concatenate(row) - np.concatenate(by)).max() <= 1e-12
+    assert [len(each._runtime.last.specializations) for each in (first, second)] == [1, 1]
+
+
 def test_sparse_hessians_too() -> None:
     """The colours of the pairs are as many as there are inputs."""
     x = np.random.default_rng(4).normal(0.0, 1.0, COUNT)

@@ -33,7 +33,7 @@ def local_directions(
         results: arrays that keep all directions, besides the outputs.
     """
     count = next(iter(seeds.values())).shape[-1]
-    is_each_one = all((x != 0).sum(-1).max() == 1 for x in seeds.values())
+    is_each_one = all(((x != 0).sum(-1) <= 1).all() for x in seeds.values())
     if count < 2 * FEW or not is_each_one or any(array.batched for array in program.arrays):
         return {}
     steps = [step for step in program.steps if not isinstance(step, Loop)]
@@ -44,7 +44,7 @@ def local_directions(
     if not labels:
         return {}
     first = [array for array in program.arrays if id(array) in seeds]
-    direction = np.concatenate([seeds[id(array)].reshape(array.size, -1).argmax(-1) for array in first])
+    direction = np.concatenate([(seeds[id(array)] != 0).reshape(array.size, -1).argmax(-1) for array in first])
     sweep = PatternSweep.over(first)
     for step in steps:
         sweep.step(step)
@@ -64,11 +64,16 @@ def local_directions(
 
 def _chosen(steps: Steps, wide: set[int], whole: set[int]) -> dict[int, Array]:
     """Return by their ids the arrays that need not have all directions: they are read where as few are computed."""
-    chosen = {id(step.out): step.out for step in steps if id(step.out) in wide - whole}
+    indexed: set[int] = set()  # no access has an index and a table of directions
+    for step in steps:
+        accesses = [access for access, _ in step.parts] if isinstance(step, Assemble) else step.operands
+        if any(access.index is not None for access in accesses):
+            indexed.update(map(id, [*step.makes, *(step.reads if isinstance(step, Assemble) else ())]))
+    chosen = {id(step.out): step.out for step in steps if id(step.out) in wide - whole - indexed}
     for step in reversed(steps):
         if isinstance(step, Assemble):
             cells = np.concatenate([access.places(part.shape) for access, part in step.parts])
-            if len(np.unique(cells)) < len(cells) or any(access.index for access, _ in step.parts):  # sums of terms
+            if len(np.unique(cells)) < len(cells):  # sums of terms
                 chosen.pop(id(step.out), None)
         elif id(step.out) not in chosen:
             for array in step.reads:
