@@ -14,7 +14,9 @@ the reason. `src/wengert/_loader.py` reads it, so that an extension that is olde
 `wengert info` can say why the engine is interpreted.
 """
 
+import hashlib
 import os
+import shutil
 import subprocess
 from importlib.util import source_hash
 from pathlib import Path
@@ -26,9 +28,22 @@ from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
-MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fused", "compiler.call.captures",
-           "compiler.call.executable", "compiler.call.argument_reader", "compiler.call.callpath",
-           "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", "training.batches")
+MODULES = (
+    "node",
+    "engine",
+    "graph",
+    "optim",
+    "parameters",
+    "compiler.call.fused",
+    "compiler.call.captures",
+    "compiler.call.executable",
+    "compiler.call.argument_reader",
+    "compiler.call.callpath",
+    "compiler.lift.in_order",
+    "compiler.trace.call_trace",
+    "compiler.trace.tracers",
+    "training.batches",
+)
 
 DIRECTIVES = {
     "language_level": 3,
@@ -151,13 +166,21 @@ class BuildEngine(build_ext):
         from Cython.Build import cythonize
         from Cython.Compiler.Errors import CompileError as Untranslatable
 
+        kept = os.environ.get("CYTHON_CACHE_DIR")  # what is translated of the same files is translated once
+        if kept:
+            of_all = hashlib.sha256(
+                b"".join(path.read_bytes() for path in sources())
+            )  # Cython looks at no .pxd beside a .py
+            kept = os.path.join(kept, of_all.hexdigest())
+            shutil.rmtree("build/cython", ignore_errors=True)
         try:
             translated = cythonize(
                 [Extension(ext.name, ext.sources) for ext in self.extensions],
                 compiler_directives=DIRECTIVES,
                 include_path=["src"],
                 build_dir="build/cython",
-                force=True,  # a change of the directives above would go unnoticed
+                cache=kept or None,
+                force=not kept,  # a change of the directives above would go unnoticed
                 nthreads=0 if os.name == "nt" else os.cpu_count() or 0,  # processes, which Windows is slow to start
             )
         except Untranslatable as error:

@@ -10,7 +10,8 @@ import os
 import shutil
 import signal
 import subprocess
-from collections import Counter
+import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,24 +47,21 @@ if find_spec("hypothesis"):
 
 
 @pytest.fixture(autouse=True)
-def the_table_as_it_was() -> Iterator[None]:
-    """Forget the operations that a test has registered, or disturbed."""
+def as_it_was() -> Iterator[None]:
+    """After each test, whatever it raised: the operations that it has registered, or disturbed, are forgotten, and of a
+    recording nothing stays: neither what replaces functions of Python's own, nor what is no plain number.
+    """
     rows, names, methods = list(ops.TABLE), dict(ops.BY_NAME), set(vars(functions.Functions))
+    replaced, cache = (builtins.max, builtins.min), os.environ["WENGERT_CACHE"]
     yield
+    os.environ["WENGERT_CACHE"] = cache
     ops.TABLE[:] = rows
     del ops.UNARY[len(rows) :]
     ops.BY_NAME.clear()
     ops.BY_NAME.update(names)
     for name in set(vars(functions.Functions)) - methods:
         delattr(functions.Functions, name)
-
-
-@pytest.fixture(autouse=True)
-def nothing_of_a_recording_stays() -> Iterator[None]:
-    """After each test, whatever it raised: Python's own functions, which recording replaces, and plain numbers."""
-    functions = builtins.max, builtins.min
-    yield
-    assert (builtins.max, builtins.min) == functions
+    assert (builtins.max, builtins.min) == replaced
     assert type(Value(1.0).data) is float
 
 
@@ -74,16 +72,15 @@ def machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "machine-code"
 
 
-@pytest.fixture(autouse=True)
-def code_is_shared(monkeypatch: pytest.MonkeyPatch, machine_code: Path) -> None:
-    """A program that several tests compile is compiled once; the user's own cache is left alone."""
-    monkeypatch.setenv("WENGERT_CACHE", str(machine_code))
-
-
-@pytest.fixture(autouse=True)
-def every_child_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that a test starts, and waits for, is ended when it takes far too long."""
-    monkeypatch.setattr(subprocess, "run", functools.partial(subprocess.run, timeout=600))
+@pytest.fixture(scope="session", autouse=True)
+def session(machine_code: Path) -> Iterator[None]:
+    """A program that several tests compile is compiled once; the user's own cache is left alone. And a process that a
+    test starts, and waits for, is ended when it takes far too long.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WENGERT_CACHE", str(machine_code))
+        patch.setattr(subprocess, "run", functools.partial(subprocess.run, timeout=600))
+        yield
 
 
 @pytest.fixture
@@ -101,14 +98,19 @@ def pytest_report_header() -> str:
 
 
 def left_to_the_night(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is `sampled(n)`, mark all but each n-th one `nightly`."""
-    seen: Counter[object] = Counter()
+    """Of the cases of a test that is `sampled(n)`, mark all but each n-th one `nightly`. Its name says where to begin,
+    so that of tests of the same cases each runs others.
+    """
+    cases: defaultdict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if (sampled := item.get_closest_marker("sampled")) is not None:
-            test = item.path, getattr(item, "originalname", item.name)
-            if seen[test] % sampled.args[0]:
+        if item.get_closest_marker("sampled"):
+            cases[item.path, getattr(item, "originalname", item.name)].append(item)
+    for (_, name), those in cases.items():
+        n = those[0].get_closest_marker("sampled").args[0]
+        first = zlib.crc32(name.encode()) % min(n, len(those))
+        for place, item in enumerate(those):
+            if place % n != first:
                 item.add_marker(pytest.mark.nightly)
-            seen[test] += 1
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

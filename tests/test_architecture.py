@@ -11,6 +11,8 @@ import subprocess
 import sys
 import zipfile
 from graphlib import TopologicalSorter
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +82,10 @@ def parsed(path: Path) -> ast.Module:
 def imports(path: Path) -> set[tuple[str, bool]]:
     """Which modules of the package a file imports, and whether inside a function."""
     tree = parsed(path)
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    late = {id(n) for f in ast.walk(tree) if isinstance(f, functions) for n in ast.walk(f)}
+    late: set[int] = set()
+    for node in ast.walk(tree):  # the outer ones first
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and id(node) not in late:
+            late.update(map(id, ast.walk(node)))
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -109,29 +113,29 @@ def test_the_list_names_every_module() -> None:
     assert set(STANDS_ON) == {module_of(path) for path in FILES} - {"__init__"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_imports_run_one_way(path: Path) -> None:
-    module = module_of(path)
-    if module == "__init__":
-        return  # it gathers the public names from everywhere
-    for imported, inside_a_function in imports(path):
-        if imported == module or (inside_a_function and (module, imported) in INSIDE_A_METHOD):
-            continue
-        assert imported in below(module), f"{module} may not import {imported}"
+@pytest.mark.once  # files are read
+def test_imports_run_one_way() -> None:
+    """But for `__init__`, which gathers the public names from everywhere."""
+    for path in FILES:
+        module = module_of(path)
+        for imported, inside_a_function in imports(path) if module != "__init__" else ():
+            if imported == module or (inside_a_function and (module, imported) in INSIDE_A_METHOD):
+                continue
+            assert imported in below(module), f"{path}: {module} may not import {imported}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_a_folder_is_used_through_its_face(path: Path) -> None:
+@pytest.mark.once  # files are read
+def test_a_folder_is_used_through_its_face() -> None:
     """A file names no file of another folder, only what the folder's `__init__` has. (But for the package's own face,
     and `ieee`, whose types C has to find where they are declared.)
     """
-    if path == PACKAGE / "__init__.py":
-        return
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and node.module != "wengert.ops.ieee":
-            file = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
-            inside = file.parent == PACKAGE or file.parent in path.parents
-            assert inside or not file.exists(), f"import from {node.module.rpartition('.')[0]}, not from {node.module}"
+    for path in FILES:
+        for node in ast.walk(parsed(path)) if path != PACKAGE / "__init__.py" else ():
+            if isinstance(node, ast.ImportFrom) and node.module != "wengert.ops.ieee":
+                file = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
+                inside = file.parent == PACKAGE or file.parent in path.parents
+                face = str(node.module).rpartition(".")[0]
+                assert inside or not file.exists(), f"{path}: import from {face}, not from {node.module}"
 
 
 # ------------------------------------------------------------------------------------- the page that shows it
@@ -144,11 +148,13 @@ def drawn() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "tools" / "make_architecture.py"))
 
 
+@pytest.mark.once  # files are read
 def test_the_picture_is_what_the_files_import(drawn: dict[str, Any]) -> None:
     kept = (ROOT / "docs" / "images" / "architecture.svg").read_text(encoding="utf-8")
     assert drawn["picture"]() == kept, "run python tools/make_architecture.py"
 
 
+@pytest.mark.once  # files are read
 def test_an_arrow_leads_to_everything_that_a_part_imports(drawn: dict[str, Any]) -> None:
     """Found by the other reader of imports, above."""
     parts, led = drawn["stands_on"](), {}
@@ -161,6 +167,7 @@ def test_an_arrow_leads_to_everything_that_a_part_imports(drawn: dict[str, Any])
                 assert target in led[drawn["part_of"](name)], f"{name} imports {module}"
 
 
+@pytest.mark.once  # files are read
 def test_each_part_has_its_sentence_and_each_file_of_the_page_is_there(drawn: dict[str, Any]) -> None:
     assert drawn["captions"]().keys() == drawn["stands_on"]().keys()
     named = re.findall(r"`((?:\w+/)+(?:\w+\.py)?|\w+\.py|\w+\.toml)`", PAGE)
@@ -202,16 +209,14 @@ def test_every_public_name_is_there_and_has_a_docstring() -> None:
 OF_A_LIBRARY = {"estimator": "sklearn", "to_jax": "jax", "to_torch": "torch", "xla": "jax"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_every_name_in_all_exists(path: Path) -> None:
-    if path.stem == "__main__":
-        return
-    name = ".".join(["wengert", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
-    if path.stem in OF_A_LIBRARY:
-        pytest.importorskip(OF_A_LIBRARY[path.stem], reason=f"needs {OF_A_LIBRARY[path.stem]}")
-    __import__(name)
-    module = sys.modules[name]
-    assert [n for n in getattr(module, "__all__", []) if not hasattr(module, n)] == []
+@pytest.mark.once  # files are read
+def test_every_name_in_all_exists() -> None:
+    for path in FILES:
+        if path.stem == "__main__" or not find_spec(OF_A_LIBRARY.get(path.stem, "sys")):
+            continue
+        name = ".".join(["wengert", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
+        module = import_module(name)
+        assert [n for n in getattr(module, "__all__", []) if not hasattr(module, n)] == [], name
 
 
 # ------------------------------------------------------------------------------------- size
@@ -225,6 +230,7 @@ def test_what_is_shown_can_be_read_in_one_sitting(name: str) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= BUDGET[name]
 
 
+@pytest.mark.once  # files are read
 def test_no_two_classes_have_one_name() -> None:
     names = [node.name for path in FILES for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)]
     assert [name for name in sorted(set(names)) if names.count(name) > 1] == []
@@ -254,6 +260,7 @@ def test_importing_leaves_what_is_not_asked_for() -> None:
     assert after & later == {"wengert.compiler", "wengert.training"}
 
 
+@pytest.mark.once  # files are read
 def test_it_runs_from_an_archive(tmp_path: Path) -> None:
     archive = tmp_path / "wengert.zip"
     with zipfile.ZipFile(archive, "w") as package:

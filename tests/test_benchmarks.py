@@ -318,6 +318,7 @@ def test_fit_is_measured_beside_its_kernel(backend, monkeypatch, capsys):
     assert all(0.0 < float(cell) < math.inf for cell in row[2:-1])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", formulas.FORMULAS)
 def test_a_formula_is_the_same_for_all(name):
     formula, numbers = formulas.FORMULAS[name]

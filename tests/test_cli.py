@@ -25,8 +25,11 @@ from wengert.errors import ArgumentError
 from wengert.nn import MLP
 
 COMMAND = [sys.executable, "-m", "wengert"]
+PLAIN = "import sys; sys.modules['matplotlib.figure'] = None; from wengert.apps import cli; sys.exit(cli.main())"
+WITHOUT_MATPLOTLIB = [sys.executable, "-c", PLAIN]  # as where it is not installed, which draws within no time
 WRITTEN = {"boundary", "graph", "loss", "weights"} | ({"layers", "network"} if find_spec("matplotlib") else set())
-"""The files of a demo with points of the plane, without their endings; the last two have no form as text."""
+PLAINLY = WRITTEN - {"layers", "network"}
+"""The files of a demo with points of the plane, without their endings; and those that have a form as text."""
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -36,16 +39,26 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 # -- what it does -----------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For who tests something else than pictures: drawing them takes most of a demo's time."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("command", [[], ["demo"], ["draw"], ["info"], ["cache"]])
-def test_help_fits_a_terminal_of_80_columns(command: list[str]) -> None:
-    done = subprocess.run(
-        [*COMMAND, *command, "--help"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "80"}, check=True
-    )
-    assert done.stdout.startswith("usage: wengert")
-    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+def test_help_fits_a_terminal_of_80_columns(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main([*command, "--help"])
+    out = capsys.readouterr().out
+    assert out.startswith("usage: wengert")
+    assert [line for line in out.splitlines() if len(line) > 80] == []
 
 
+@pytest.mark.once  # what trains is the array program
 @pytest.mark.slow
 @pytest.mark.plot
 def test_the_main_job(tmp_path: Path) -> None:
@@ -107,11 +120,10 @@ def test_a_seed_decides_every_bit_of_the_weights(tmp_path: Path) -> None:
     assert weights["a"] == weights["b"] != weights["c"]
 
 
+@pytest.mark.once  # what trains is the array program
 @pytest.mark.slow
-def test_without_matplotlib_the_pictures_are_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+@pytest.mark.usefixtures("no_matplotlib")
+def test_without_matplotlib_the_pictures_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--epochs", "1", "--batch-size", "400", "--out", str(tmp_path), "--quiet"]) == 0
     assert "pip install matplotlib" in capsys.readouterr().out
     assert sorted(os.listdir(tmp_path)) == [
@@ -135,6 +147,7 @@ def test_a_demo_of_no_epochs_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.once  # what trains is the array program
+@pytest.mark.usefixtures("no_matplotlib")
 def test_the_program_is_said_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     numpy = pytest.importorskip("numpy")
     assert cli.main(["demo", "spiral", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 0
@@ -177,6 +190,7 @@ def test_without_numpy_the_engine_computes(
 
 @pytest.mark.slow
 @pytest.mark.once  # what trains is the array program
+@pytest.mark.usefixtures("no_matplotlib")
 def test_what_is_asked_for_is_what_is_used(tmp_path: Path) -> None:
     def weights(*more: object) -> bytes:
         assert cli.main([*map(str, ("demo", "xor", "--out", tmp_path, "--epochs", 3, "--quiet", *more))]) == 0
@@ -292,7 +306,7 @@ def buffered(**more: str) -> dict[str, str]:
 def test_nobody_reads_on(arguments: list[str], tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    command = [*COMMAND, *arguments]
+    command = [*WITHOUT_MATPLOTLIB, *arguments]
     done = subprocess.run(
         command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, text=True, env=buffered(), check=False
     )
@@ -306,21 +320,24 @@ def test_nobody_reads_on(arguments: list[str], tmp_path: Path) -> None:
 def test_what_it_says_cannot_be_written(arguments: list[str], tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*COMMAND, *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*WITHOUT_MATPLOTLIB, *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 1
     assert re.fullmatch(r"wengert \w+: cannot write the output: No space left on device\n", done.stderr)
 
 
+@pytest.mark.once  # what trains is the array program
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_matplotlib")
 def test_without_an_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)  # as Python has it when started with `>&-`, or without a console
     assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "weights.safetensors").is_file()
 
 
+@pytest.mark.once  # what trains is the array program
 def test_a_folder_whose_name_cannot_be_printed(tmp_path: Path) -> None:
-    command = [*COMMAND, "demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path / "\u03c0")]
+    command = [*WITHOUT_MATPLOTLIB, "demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path / "\u03c0")]
     done = subprocess.run(command, capture_output=True, env=buffered(PYTHONIOENCODING="ascii"), check=False)
     assert done.returncode == 0, done.stderr
     assert b"\\u03c0" in done.stdout
@@ -330,11 +347,12 @@ def test_a_folder_whose_name_cannot_be_printed(tmp_path: Path) -> None:
 # -- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once  # what trains is the array program
 @pytest.mark.slow
 @pytest.mark.usefixtures("sigint")
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT that can be sent to one process")
 def test_ctrl_c_leaves_a_usable_result(tmp_path: Path) -> None:
-    command = [*COMMAND, "demo", "spiral", "--epochs", "100000", "--out", str(tmp_path)]
+    command = [*WITHOUT_MATPLOTLIB, "demo", "spiral", "--epochs", "100000", "--out", str(tmp_path)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=buffered()) as process:
         watchdog = threading.Timer(120, process.kill)
@@ -349,7 +367,7 @@ def test_ctrl_c_leaves_a_usable_result(tmp_path: Path) -> None:
     assert "interrupted after" in out
     assert "Traceback" not in err
     checkpoint.load(MLP(2, [16, 16, 3]), tmp_path / "weights.safetensors")
-    assert {Path(f).stem for f in os.listdir(tmp_path)} == WRITTEN
+    assert {Path(f).stem for f in os.listdir(tmp_path)} == PLAINLY
 
 
 def test_ctrl_c_after_the_training_costs_pictures_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,22 +443,28 @@ def test_a_folder_that_no_file_system_can_name(capsys: pytest.CaptureFixture[str
     assert "embedded null" in capsys.readouterr().err
 
 
+@pytest.mark.once  # what trains is the array program
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_matplotlib")
 def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:
     for name in (".writable", "notes.txt"):
         (tmp_path / name).write_text("mine")
     assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 0
     stems = {Path(name).stem for name in os.listdir(tmp_path)}
-    assert stems == {".writable", "notes"} | WRITTEN
+    assert stems == {".writable", "notes"} | PLAINLY
     assert {(tmp_path / name).read_text() for name in (".writable", "notes.txt")} == {"mine"}
 
 
+@pytest.mark.once  # what trains is the array program
+@pytest.mark.usefixtures("no_matplotlib")
 def test_weights_that_cannot_be_written_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "weights.safetensors").mkdir()
     assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 2
     assert re.search(r"^wengert demo: cannot write .*weights\.safetensors", capsys.readouterr().err)
 
 
+@pytest.mark.once  # what trains is the array program
+@pytest.mark.usefixtures("no_matplotlib")
 def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("loss.png", "loss.txt"):
         (tmp_path / name).mkdir()
@@ -448,7 +472,9 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytes
     assert re.search(r"wengert demo: cannot write .*loss\.(png|txt)", capsys.readouterr().err)
 
 
+@pytest.mark.once  # what trains is the array program
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_matplotlib")
 def test_a_rate_that_diverges_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = cli.main(["demo", "moons", "--lr", "1e200", "--epochs", "5", "--quiet", "--out", str(tmp_path)])
     assert status == 0

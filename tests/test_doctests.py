@@ -72,9 +72,16 @@ def test_what_the_readme_prints_is_what_its_program_prints(tmp_path: Path) -> No
 
 ON_ONE_ENGINE = pytest.mark.once  # what these examples show is of other libraries, which take their seconds
 OTHERS = ("devices.md", "interop.md")
-MARKED = [pytest.param(page, marks=[ON_ONE_ENGINE] * (page.name in OTHERS), id=page.name) for page in PAGES]
+AT_NIGHT = pytest.mark.nightly  # XLA compiles for ten seconds what training/test_devices.py tries at each change
+MARKED = [
+    pytest.param(
+        page, marks=[ON_ONE_ENGINE] * (page.name in OTHERS) + [AT_NIGHT] * (page.name == "devices.md"), id=page.name
+    )
+    for page in PAGES
+]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", MARKED)
 def test_examples_on(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page run one after the other in one namespace: sessions are compared, programs only run."""

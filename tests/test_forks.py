@@ -188,14 +188,14 @@ def statuses(ending: str, work: str = "", program: str = PROGRAM) -> list[int]:
     return [int(line) for line in done.stdout.split()]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("work", WORKS)
 def test_a_child_works_though_a_thread_was_inside(work: str) -> None:
     assert statuses(INSIDE, work) == [0] * CHILDREN
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("work", [*WORKS, "a_backward"])
 def test_a_child_works_whatever_threads_were_doing(work: str) -> None:
     assert statuses(AT_ANY_MOMENT, work) == [0] * CHILDREN
@@ -211,6 +211,7 @@ def test_a_child_makes_machine_code_whenever_it_is_forked(monkeypatch: pytest.Mo
     assert found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("work", WORKS)
 def test_a_child_goes_on_with_what_it_was_itself_inside_of(work: str) -> None:
     """What the thread that forks holds is held in the child, and given back there."""

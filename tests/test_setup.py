@@ -145,8 +145,6 @@ def test_a_later_build_takes_the_reason_back(tree: Path) -> None:
     build(tree, compiler(tree, "graph.c"))
     said, _ = build(tree, compiler(tree, "no such word"))
     assert reason(tree) == "compiled (the extensions match their sources)", said
-    build(tree, compiler(tree, "graph.c"))
-    assert reason(tree) == f"interpreted ({FAILED})"
 
 
 def test_no_extensions_are_asked_for(tree: Path) -> None:

@@ -416,8 +416,9 @@ def network(seed: int, *sizes: Any, **options: Any) -> MLP:
 
 
 @pytest.mark.slow
-def test_n1_every_seed_learns_four_points() -> None:
-    for seed in range(60):
+@pytest.mark.parametrize("seeds", [10, pytest.param(60, marks=pytest.mark.nightly)])
+def test_n1_every_seed_learns_four_points(seeds: int) -> None:
+    for seed in range(seeds):
         n = network(seed, 3, [4, 4, 1], "tanh", output="tanh", bias="uniform")
         assert len(n.parameters()) == 41
         _, losses = train(n, POINTS, SIGNS, 0.05, 100, update=add if seed % 2 else subtract)
@@ -426,34 +427,39 @@ def test_n1_every_seed_learns_four_points() -> None:
 
 
 @pytest.mark.slow
-def test_n2_a_rate_ten_times_too_high_sticks_and_the_diagnosis_says_why() -> None:
+@pytest.mark.parametrize(("seeds", "stick"), [(30, 17), pytest.param(100, 61, marks=pytest.mark.nightly)])
+def test_n2_a_rate_ten_times_too_high_sticks_and_the_diagnosis_says_why(seeds: int, stick: int) -> None:
     """At 3.9 or above on about 64 of 100 seeds: at half of the targets or more the output tanh is saturated."""
     stuck = []
-    for seed in range(100):
+    for seed in range(seeds):
         n = network(seed, 3, [4, 4, 1], "tanh", output="tanh", bias="uniform")
         loss, losses = train(n, POINTS, SIGNS, 0.5, 20)
         if losses[-1] >= 3.9:
             stuck.append(diagnose(n, loss, losses).kinds)
-    assert len(stuck) == 61
-    assert sum("saturated tanh" in kinds for kinds in stuck) >= 58
+    assert len(stuck) == stick
+    assert sum("saturated tanh" in kinds for kinds in stuck) >= 0.95 * stick
 
 
 @pytest.mark.slow
-def test_n3_relu_at_the_output_dies_and_the_diagnosis_says_why() -> None:
+@pytest.mark.parametrize(
+    ("seeds", "learn", "stick"), [(30, 7, 20), pytest.param(200, 68, 109, marks=pytest.mark.nightly)]
+)
+def test_n3_relu_at_the_output_dies_and_the_diagnosis_says_why(seeds: int, learn: int, stick: int) -> None:
     learnt, stuck = 0, []
-    for seed in range(200):
+    for seed in range(seeds):
         n = network(seed, 2, [4, 4, 1], output="relu")
         loss, losses = train(n, CORNERS, PARITY, 0.05, 100)
         learnt += losses[-1] < 0.1
         if losses[-1] >= 0.9:
             stuck.append(diagnose(n, loss, losses).kinds)
-    assert (learnt, len(stuck)) == (68, 109)
-    assert sum("dead output ReLU" in kinds for kinds in stuck) >= 107
+    assert (learnt, len(stuck)) == (learn, stick)
+    assert sum("dead output ReLU" in kinds for kinds in stuck) >= 0.98 * stick
 
 
 @pytest.mark.slow
-def test_n3_with_a_linear_end_and_tanh_before_it_every_seed_learns() -> None:
-    for seed in range(20):
+@pytest.mark.parametrize("seeds", [3, pytest.param(20, marks=pytest.mark.nightly)])
+def test_n3_with_a_linear_end_and_tanh_before_it_every_seed_learns(seeds: int) -> None:
+    for seed in range(seeds):
         n = network(seed, 2, [4, 4, 1], "tanh")
         assert train(n, CORNERS, PARITY, 0.05, 500)[1][-1] < 0.1, seed
 

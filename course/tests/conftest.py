@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import zlib
+from collections import defaultdict
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +19,23 @@ NEEDS = {"torch": "torch", "plot": "matplotlib"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 
+def left_to_the_night(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is `sampled(n)`, mark all but each n-th `nightly`; its name says where to begin."""
+    cases: defaultdict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases[item.path, getattr(item, "originalname", item.name)].append(item)
+    for (_, name), those in cases.items():
+        n = those[0].get_closest_marker("sampled").args[0]
+        first = zlib.crc32(name.encode()) % min(n, len(those))
+        for place, item in enumerate(those):
+            if place % n != first:
+                item.add_marker(pytest.mark.nightly)
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_to_the_night(items)
     if "nightly" not in config.option.markexpr:  # else it says which
         left = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left)

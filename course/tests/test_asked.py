@@ -522,6 +522,7 @@ SLIPS = {
 """What is wrong -> the changes that make it of the right network."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("of", [ENGINE, WENGERT], ids=["by hand", "wengert"])
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_wrong_network_does_not_pass(slip: str, of: str) -> None:

@@ -22,9 +22,8 @@ METHODS = frozenset(need for trial in TRIALS.values() for need in trial.needs.sp
 # ------------------------------------------------------------------------------------- engines with a slip
 
 
-@pytest.mark.parametrize(
-    "seed", [0, pytest.param(1, marks=pytest.mark.nightly), pytest.param(2, marks=pytest.mark.nightly)]
-)
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", engines.WRONG)
 def test_a_slip_is_told_by_name(name: str, seed: int) -> None:
     slip, *patches = engines.WRONG[name]
@@ -90,6 +89,7 @@ LACKING = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("step", [None, 7])
 @pytest.mark.parametrize("name", engines.FINISHED)
 def test_a_finished_engine_has_full_marks(name: str, step: int | None, tmp_path: Path) -> None:
@@ -139,6 +139,7 @@ def test_micrograd_has_a_full_score_and_its_limits_noted(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.torch
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_truth_is_what_pytorch_gives(seed: int) -> None:
@@ -194,6 +195,7 @@ def test_the_numbers_that_pytorch_does_not_know() -> None:
     assert all(outcomes["calls", f"how often {name}._backward() is called"] == 1.0 for name in "stuvL")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(5))
 def test_numbers_in_single_precision_are_right(seed: int, tmp_path: Path) -> None:
     pytest.importorskip("numpy", reason="needs numpy")
@@ -221,6 +223,7 @@ def seen_on(engine: ModelEngine, about: About) -> dict[str, Seen]:
     return seen
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [4, 7])
 @pytest.mark.parametrize("op", sorted({*rules.SLOPES, *rules.VALUES}))  # those of lessons 1 to 7, and relu

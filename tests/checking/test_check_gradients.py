@@ -89,6 +89,7 @@ def varies(partial: Any, leaves: list[Value]) -> bool:
     return any(leaf.grad for leaf in leaves)
 
 
+@pytest.mark.once  # rules of the table run in Python on both
 @over_rows
 def test_every_operation_fails_with_a_rule_that_is_slightly_wrong(row: Any) -> None:
     """A thousandth off, or of the other sign; read over floats, and over Values where a second derivative shows it."""

@@ -398,9 +398,9 @@ def command(*arguments: str) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork to kill a saver by")
 def test_a_saver_that_is_killed_loses_nothing() -> None:
-    assert "0 lost" in command("kill", "30")
+    assert "0 lost" in command("kill", "10")
 
 
 @pytest.mark.slow
 def test_mutated_files_are_refused_or_read_right() -> None:
-    assert "0 silent loads, 0 crashes, 0 code run" in command("mutate", "150")
+    assert "0 silent loads, 0 crashes, 0 code run" in command("mutate", "60")

@@ -313,7 +313,7 @@ def changed(table: Any, change: str) -> Any:
     return table if made is None else made
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.filterwarnings("ignore:.*runs uncompiled")
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("start", ["float64", "int64", "float32", "bool", "by columns", "a view"])
@@ -357,6 +357,7 @@ EDITS: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:.*runs uncompiled")
 @pytest.mark.parametrize("width", [1, 3, 9])
 @pytest.mark.parametrize("edit", EDITS)

@@ -142,10 +142,10 @@ def test_a_function_of_one_example_is_mapped_over_many(jax: Any) -> None:
     alone(made.columns[0][0].tolist(), float(made.columns[1][0]))
     with jax.enable_x64(True):
         function, parameters = alone.to_jax()
-        assert difference(function(parameters, made.others[0][0].tolist(), made.others[1][0]), want[0]) < CLOSE
-        several = jax.vmap(function, (None, 0, 0))
+        assert difference(jax.jit(function)(parameters, made.others[0][0].tolist(), made.others[1][0]), want[0]) < CLOSE
+        several = jax.jit(jax.vmap(function, (None, 0, 0)))
         assert difference(several(parameters, *made.others), want) < CLOSE
-        each = jax.vmap(jax.grad(function), (None, 0, 0))(parameters, *made.others)
+        each = jax.jit(jax.vmap(jax.grad(function), (None, 0, 0)))(parameters, *made.others)
         assert difference(flat({name: each[name].mean(0) for name in parameters}), slopes) < CLOSE
 
 
@@ -153,7 +153,7 @@ def test_what_is_made_takes_the_precision_that_jax_is_set_to(jax: Any) -> None:
     made, compiled, want, _ = called(digits)
     assert not jax.config.jax_enable_x64
     function, parameters = compiled.to_jax()
-    got = function(parameters, *made.others)
+    got = jax.jit(function)(parameters, *made.others)
     assert {x.dtype for x in (got, *parameters.values())} == {np.dtype(np.float32)}
     assert np.asarray(got) == pytest.approx(want, rel=1e-4)
     assert not jax.config.jax_enable_x64

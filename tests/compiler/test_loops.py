@@ -44,6 +44,7 @@ def loops(compiled: Any) -> list[Loop]:
     return [step for step in program.steps if isinstance(step, Loop)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("made", FOUND)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_a_recurrence_becomes_a_loop_that_agrees_with_the_engine(made: Callable[[], Made], backend: str) -> None:
@@ -115,6 +116,7 @@ def test_a_sweep_begins_with_what_comes_to_the_last_turns() -> None:
         assert "index" not in compiled.source()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.once  # what computes are the kernels
 @pytest.mark.parametrize("made", FOUND)
 def test_written_out_its_turns_are_what_was_there(made: Callable[[], Made]) -> None:

@@ -285,6 +285,7 @@ def alike(got: Any, want: Any, parameters: Sequence[Value], rng: random.Random) 
 BY_XLA = ("one", "nested", "dict", "arrays of numbers", "shared", "loop")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "backend"),
     [*product(SHAPES, ["numpy", "native"]), *product(BY_XLA, ["xla"])],

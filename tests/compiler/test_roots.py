@@ -19,6 +19,8 @@ from tests.compiler.test_sources_c import called, needs_gcc  # noqa: E402
 from wengert import Value, exp, fixed_point, grad, hessian, jacobian, root, sin, where  # noqa: E402
 from wengert.errors import ArgumentError, RootError  # noqa: E402
 
+pytestmark = pytest.mark.once  # what computes is the array program
+
 
 def tree(f: Any, *columns: Any) -> Any:
     return np.array([f(*map(float, row)) for row in zip(*columns, strict=True)])
@@ -56,6 +58,7 @@ FUNCTIONS = [kepler, cubic, fixed, chosen, nested, stepped]
 A, B = np.linspace(0.1, 0.8, 23), np.linspace(0.3, 2.1, 23)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_batches_and_their_gradients(f: Any, backend: str) -> None:

@@ -258,7 +258,7 @@ def run(compiled: Any, language: str, arguments: list[Any], arrays: list[Any]) -
         slopes = [np.zeros_like(x) if t.grad is None else t.grad.numpy() for t, x in zip(tensors, arrays, strict=True)]
     else:
         places = tuple(range(len(arguments), len(arguments) + len(arrays)))
-        value, slopes = space["jax"].value_and_grad(function, places)(*arguments, *arrays)
+        value, slopes = space["jax"].jit(space["jax"].value_and_grad(function, places))(*arguments, *arrays)
     return value.item(), np.concatenate([np.ravel(slope) for slope in slopes]).tolist()
 
 

@@ -480,7 +480,7 @@ print(hashlib.sha256(b"".join([part for each in bits for part in each])).hexdige
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("processes", [4, pytest.param(20, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("processes", [2, pytest.param(20, marks=pytest.mark.nightly)])
 def test_four_threads_come_to_the_same_bits_in_each_process(processes: int) -> None:
     root = Path(__file__).parents[2]
     begun = [

@@ -150,11 +150,12 @@ def chain(length: int) -> Callable[[Any], Any]:
 
 
 @pytest.mark.slow
-def test_a_chain_of_a_million_operations() -> None:
-    slope = 0.999999**500_000
-    value, first = value_and_grad(chain(500_000))(1.0)
+def test_a_long_chain() -> None:
+    half = 500_000 if wengert.engine.compiled else 50_000
+    slope = 0.999999**half
+    value, first = value_and_grad(chain(half))(1.0)
     assert first == pytest.approx(2.0 * math.sqrt(value) * slope, rel=1e-9)
-    assert jvp(chain(500_000), (1.0,), (1.0,)) == pytest.approx((value, first), rel=1e-12)
+    assert jvp(chain(half), (1.0,), (1.0,)) == pytest.approx((value, first), rel=1e-12)
 
 
 @pytest.mark.slow

@@ -24,6 +24,8 @@ from wengert.compiler.trace import derived  # noqa: E402
 from wengert.derivatives import Numbers, linearize  # noqa: E402
 from wengert.errors import ArgumentError, MissingExtraError, OperandError  # noqa: E402
 
+pytestmark = pytest.mark.once  # a recording and its arrays: the engine takes no part in a pattern
+
 
 def dense(x: Any, rows: int) -> Any:
     return np.array([float(getattr(v, "data", v)) for v in Numbers(x).leaves]).reshape(rows, -1)
@@ -76,7 +78,7 @@ STRUCTURES = (*test_sparsity.STRUCTURES, arrow, picked, branched)
 
 
 @pytest.mark.parametrize(("seed", "structure"), [(seed, s) for seed in range(13) for s in STRUCTURES])
-@pytest.mark.sampled(9)  # so that each structure is among them
+@pytest.mark.sampled(13)  # so that each structure is among them
 def test_random_structures(structure: Any, seed: int) -> None:
     draw = random.Random(f"{structure.__name__} {seed}")
     f, n = structure(draw), test_sparsity.size_of(structure, draw)
@@ -140,7 +142,7 @@ def test_as_few_passes_as_can_be(
     apply = derived.compressed
     monkeypatch.setattr(derived, "compressed", lambda *args: (colors.append(args[2]), apply(*args)))
     same(derivative(f, sparse=True), derivative(f), ([0.1 * n - 0.55 for n in range(12)],))
-    same(derivative(f, sparse=True), derivative(f), ([0.02 * n - 0.5 for n in range(60)],))
+    same(derivative(f, sparse=True), derivative(f), ([0.03 * n - 0.5 for n in range(36)],))
     assert [each.counts for each in colors] == [(columns, rows)] * 2
 
 
@@ -149,13 +151,13 @@ def chain(x: Any) -> Any:
 
 
 def test_few_directions_and_only_what_may_be_nonzero() -> None:
-    x = np.linspace(-1.0, 2.0, 200)
+    x = np.linspace(-1.0, 2.0, 70)
     sparse = hessian(chain, sparse=True)
     got = same(sparse, hessian(chain), (x,))
-    assert got.nnz == 3 * 200 - 2
+    assert got.nnz == 3 * 70 - 2
     shapes = [array.shape for array in sparse.compiled._runtime.latest().kernel.program.arrays]
     assert any(shape[-1:] == (3,) for shape in shapes), "three colours"
-    assert not any(200 in shape[:-1] and shape[-1] == 200 for shape in shapes), "no matrix"
+    assert not any(70 in shape[:-1] and shape[-1] == 70 for shape in shapes), "no matrix"
 
 
 def test_a_large_one_needs_no_matrix() -> None:
@@ -227,8 +229,8 @@ def test_without_a_program_like_pytorch(f: Any) -> None:
     jac: Any = jacobian(lambda x: f(x, wengert), sparse=True)
     hess: Any = hessian(lambda x: sum(r * r for r in f(x, wengert)), sparse=True)
     with profiled():
-        for seed in range(3):
-            x = np.random.default_rng(seed).uniform(-0.9, 0.9, 12)
+        for seed in range(2):
+            x = np.random.default_rng(seed).uniform(-0.9, 0.9, 7)
             point = torch.tensor(x)
             want = torch.autograd.functional.jacobian(lambda x: torch.stack(f(x, torch)), point).numpy()
             assert jac(x).toarray() == pytest.approx(want, rel=1e-12, abs=1e-13)

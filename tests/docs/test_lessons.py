@@ -412,7 +412,7 @@ def test_a_cell_is_written_run_and_left_by_keys_alone(page: Any, address: str) -
 # -- looks ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [1366, 390])
+@pytest.mark.parametrize("width", [pytest.param(1366, marks=pytest.mark.nightly), 390])
 def test_what_comes_of_cells_fits_and_can_be_read_at_both_widths_in_light_and_dark(
     page: Any, address: str, axe: str, width: int
 ) -> None:

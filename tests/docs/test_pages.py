@@ -66,6 +66,7 @@ def audit(browser: Any, width: int, theme: str) -> None:
     assert found == {}, (width, theme)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("page", written())
 def test_nothing_scrolls_sideways_and_no_text_is_cut(read: Callable[..., Any], page: str) -> None:
     """At a desk and on a phone, light and dark. (Frames are pages of their own, and tested as such.)"""
@@ -74,7 +75,7 @@ def test_nothing_scrolls_sideways_and_no_text_is_cut(read: Callable[..., Any], p
         look(browser, page, *view)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("page", written())
 def test_nothing_is_in_the_way_of_a_reader(read: Callable[..., Any], axe: str, page: str) -> None:
     """axe finds nothing."""

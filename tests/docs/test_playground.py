@@ -613,12 +613,12 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (package("axe-core", AXE, tmp_path_factory.mktemp("npm") / "axe") / "axe.min.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.nightly), 390])
 def test_it_fits_and_can_be_read_at_both_widths_in_light_and_dark(page: Any, site: str, axe: str, width: int) -> None:
     metrics = {"width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 500}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
-        show(page, site, "data=circles&speed=0", fresh=width < 500)
+        show(page, site, "data=circles&speed=0", fresh=True)
         until(lambda: len(state(page)["losses"]) > 100)
         pause(page)
         page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")

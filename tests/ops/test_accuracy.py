@@ -39,7 +39,7 @@ over_rows = pytest.mark.parametrize("row", ELEMENTARY, ids=lambda row: row.name)
 pytestmark = pytest.mark.mpmath
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(400, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.nightly)])
 @over_rows
 def test_values_and_partials_are_within_the_bound(row: ops.Op, count: int) -> None:
     with mp.workdps(DIGITS):
@@ -80,33 +80,40 @@ def test_hard_points(name: str) -> None:
         assert worst.ulp <= LIMIT, worst
 
 
+@pytest.mark.once  # rules of the table run in Python on both
 @pytest.mark.parametrize("name", MANY)
 def test_operations_on_many_are_backward_stable(name: str) -> None:
     for size in SIZES[:3]:
-        found = many(name, size, trials=3)
+        found = many(name, size, trials=3 if size < 100 else 1)
         assert 0.0 <= found.value <= found.bound
         assert 0.0 <= found.partial <= (found.bound if name != "mean" else 1.0)
         assert found.value > 0.0 or size < 5
 
 
-TWICE = [row for row in ELEMENTARY if row.arity == 1 and row.name not in EXACT]
+TWICE = [
+    pytest.param(row, marks=[pytest.mark.nightly] * (row.name == "lgamma"))  # of hundreds of digits: seconds
+    for row in ELEMENTARY
+    if row.arity == 1 and row.name not in EXACT
+]
 
 
+@pytest.mark.once  # rules of the table run in Python on both
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("row", TWICE, ids=lambda row: row.name)
 def test_second_derivatives_are_as_good_as_those_of_a_neighbour(row: ops.Op) -> None:
     """Also where a first derivative is almost 1: of sigmoid, asin and atanh that of 1e-20 is not 0."""
     some = [xs[0] for xs in points(row, 200, seed=2) if xs[0] and abs(xs[0]) < 700.0]
-    some = random.Random(row.name).sample(some, min(40 // SLOW.get(row.name, 1) + 5, len(some)))
+    some = random.Random(row.name).sample(some, min(20 // SLOW.get(row.name, 1) + 5, len(some)))
     errors = [(second_error(row, x), x) for x in (1e-20, -3e-160, 1e-8, 0.25, 1e90, *some)]
     known = [(error, x) for error, x in errors if error is not None]
-    assert len(known) > 8
+    assert len(known) > 6
     assert max(known)[0] <= 8.0, (row.name, max(known))
 
 
 # ------------------------------------------------------------------------------------- the oracle
 
 
+@pytest.mark.once  # what is tried is the oracle
 @over_rows
 def test_the_written_derivatives_are_those_of_the_written_values(row: ops.Op) -> None:
     from tests.ops.test_table import mp_derivative  # differences with tiny steps
@@ -116,7 +123,7 @@ def test_the_written_derivatives_are_those_of_the_written_values(row: ops.Op) ->
         truth = truths().get(row.name)
         if truth is None:
             pytest.skip(f"nothing says what {row.name} is in many digits")
-        for _ in range(4):
+        for _ in range(2):
             numbers = [rng.uniform(low, high) for low, high in row.domain]
             if row.name in ("minimum", "maximum"):
                 numbers[1] = numbers[0] + rng.choice((-0.5, 0.5))
@@ -129,6 +136,7 @@ def test_the_written_derivatives_are_those_of_the_written_values(row: ops.Op) ->
                 assert abs(partial(*map(mpmath.mpf, numbers)) - expected) < 1e-25 * (1 + abs(expected))
 
 
+@pytest.mark.once  # what is tried is the oracle
 @pytest.mark.sampled(4)
 @over_rows
 def test_sixty_digits_are_enough(row: ops.Op) -> None:
@@ -136,7 +144,7 @@ def test_sixty_digits_are_enough(row: ops.Op) -> None:
         with mp.workdps(digits):
             truth = truths()[row.name]
             functions = [truth.value, *[partial for partial in truth.partials if partial]]
-            numbers = [[mpmath.mpf(x) for x in xs] for xs in points(row, 60, seed=3)]
+            numbers = [[mpmath.mpf(x) for x in xs] for xs in points(row, 30, seed=3)]
             return [accuracy.real(f, xs) for xs in numbers for f in functions]
 
     with mp.workdps(2 * DIGITS):
@@ -147,6 +155,7 @@ def test_sixty_digits_are_enough(row: ops.Op) -> None:
                 assert abs(few - enough) <= abs(enough) * mpmath.mpf(10) ** -35
 
 
+@pytest.mark.once  # what is tried is the oracle
 def test_the_written_polygamma_is_mpmaths() -> None:
     with mp.workdps(DIGITS):
         psi = truths()["polygamma"].value
@@ -188,6 +197,7 @@ def test_the_page_holds_what_is_promised() -> None:
     assert all(float(value) <= float(bound.replace(",", "")) for _, _, value, _, bound in sizes)
 
 
+@pytest.mark.once  # what is tried is the oracle
 def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{accuracy.BEGIN}\nold\n{accuracy.END}\nafter\n")
@@ -210,6 +220,7 @@ def test_partials_come_as_a_list() -> None:
     assert (listed(1.0), listed((1.0, 2.0)), listed([3.0])) == ([1.0], [1.0, 2.0], [3.0])
 
 
+@pytest.mark.once  # rules of the table run in Python on both
 def test_gamma_functions_beside_their_zeros() -> None:
     """What docs/accuracy.md says of their errors above 0: in units of the result itself."""
     rng = random.Random(4)
@@ -217,8 +228,8 @@ def test_gamma_functions_beside_their_zeros() -> None:
     with mp.workdps(DIGITS):
         for name, beside in zeros.items():
             spans = ((0.01, 1.3), (1.3, 1.7), (1.7, 4.0), (4.0, 1e5))
-            some = [rng.uniform(*span) for span in spans for _ in range(200)]
-            some += [x + side * 10.0 ** rng.uniform(-15, -1) for x in beside for side in (-1, 1) for _ in range(100)]
+            some = [rng.uniform(*span) for span in spans for _ in range(50)]
+            some += [x + side * 10.0 ** rng.uniform(-15, -1) for x in beside for side in (-1, 1) for _ in range(25)]
             for x in some:
                 exact = truths()[name].value(mpmath.mpf(x))
                 error = abs(mpmath.mpf(ops.BY_NAME[name].value(x)) - exact)

@@ -88,6 +88,7 @@ def test_shapes_from_data_are_computed_one_by_one() -> None:
         assert slope == pytest.approx(w.grad, rel=1e-14)
 
 
+@pytest.mark.once  # what computes is the array program
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_shapes_of_too_many_terms_to_write_out(backend: str) -> None:
     made = wengert.compile(lambda x: wengert.betainc(1e9, 1e9, x), backend=backend)

@@ -54,18 +54,17 @@ def right(name: str) -> None:
         assert outcome.reasons
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample_of_the_programs(name: str) -> None:
     right(name)
 
 
-def test_a_back_end_that_is_named() -> None:
+@pytest.mark.parametrize("name", ["statistics.beta_binomial", pytest.param(ONE, marks=pytest.mark.nightly)])
+def test_a_back_end_that_is_named(name: str) -> None:
     """The programs run by it, those with functions that C lacks too."""
     pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
-    outcome = trials.trial(ONE, "native")
-    assert (outcome.verdict, outcome.failures, outcome.others) == (trials.LIFTED, [], [])
-    outcome = trials.trial("statistics.beta_binomial", "native")
+    outcome = trials.trial(name, "native")
     assert (outcome.verdict, outcome.failures, outcome.others) == (trials.LIFTED, [], [])
 
 

