@@ -453,7 +453,7 @@ REDEFINED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @in_every_way([*REDEFINED, "__code__"])
 @pytest.mark.parametrize("of", [None, by_helper], ids=["own", "helper"])
 def test_functions_that_are_defined_anew(name: str, of: Any, how: str, backend: str) -> None:
@@ -779,18 +779,21 @@ def with_effects(beside: Beside, state: Callable[[Any], Any], says: str) -> None
     assert plain != state(beside.made())
 
 
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(EFFECTS)
 def test_effects_leave_a_function_uncompiled(name: str, how: str, backend: str) -> None:
     make, of, state, says = EFFECTS[name]
     with_effects(Beside(make, of, how, backend), state, says)
 
 
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(PLACES)
 def test_effects_of_libraries_are_seen(library: Any, name: str, how: str, backend: str) -> None:
     beside = Beside(library(name), lambda t, x: W * t.logged(x), how, backend)
     with_effects(beside, lambda t: len(t.LOG), "it changes thing.LOG")
 
 
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(PLACES)
 def test_caches_of_libraries_are_filled(library: Any, name: str, how: str, backend: str) -> None:
     beside = Beside(library(name), lambda t, x: W * x * t.table()[1], how, backend)
@@ -820,7 +823,7 @@ TAKEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @in_every_way(TAKEN)
 def test_what_never_changes_is_taken_as_it_is(name: str, how: str, backend: str) -> None:
     thing, read = TAKEN[name]
@@ -904,6 +907,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any]
 }
 
 
+@pytest.mark.sampled(6)  # each case in one way or another
 @in_every_way(REFUSED)
 def test_types_of_c_leave_a_function_uncompiled(name: str, how: str, backend: str) -> None:
     make, read, change, says = REFUSED[name]
@@ -942,6 +946,7 @@ UNSEEN: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[[
 }
 
 
+@pytest.mark.sampled(3)
 @in_every_way(UNSEEN)
 def test_what_is_not_seen_is_found_at_the_next_comparison(name: str, how: str, backend: str) -> None:
     make, of, change = UNSEEN[name]

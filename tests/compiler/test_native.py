@@ -185,6 +185,7 @@ SPECIAL += [math.inf, -math.inf, math.nan]
 ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value and row.arity in (1, 2)]
 
 
+@pytest.mark.sampled(2)  # the others are in test_accuracy.py
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_operation_at_special_values(row: Any) -> None:
     """nan and infinity, zeros and subnormal numbers: as the engine has it."""

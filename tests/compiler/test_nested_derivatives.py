@@ -26,6 +26,8 @@ from wengert.compiler.ir import (  # noqa: E402
     whole,
 )
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 
 def f(x: Any) -> Any:
     return sin(x[0]) * x[1] ** 2 + exp(x[2]) * x[0]
@@ -83,6 +85,7 @@ def joined(compiled: Any) -> bool:
     return bool(compiled._runtime.last.specializations[-1].kernel.program.is_derivative)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_returned_is_a_program_of_its_own(case: str) -> None:
     function, is_joined = CASES[case]

@@ -12,6 +12,8 @@ import wengert  # noqa: E402
 from tests.compiler.checks import specializations  # noqa: E402
 from wengert import Table, Value, det, grad, hessian, interp, inv, jacobian, solve  # noqa: E402
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 BACKENDS = ["numpy", "native"]
 DRAW = np.random.default_rng(5)
 XS, YS = np.sort(DRAW.uniform(-2.0, 2.0, size=12)), DRAW.normal(size=12)

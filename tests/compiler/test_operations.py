@@ -78,6 +78,7 @@ def test_several_orders_of_polygamma() -> None:
     assert all(made.kernel.code for entry in total._runtime.entries.values() for made in entry.specializations)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("row", [row for row in ROWS if row.arity == 2], ids=lambda row: row.name)
 @pytest.mark.parametrize("left", [True, False], ids=["constant on the left", "constant on the right"])
 def test_every_operation_with_a_constant(row: ops.Op, left: bool) -> None:

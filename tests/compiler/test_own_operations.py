@@ -16,6 +16,8 @@ from wengert import Value, grad
 np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 SCALE = 3.0
 SLOPES = [0.1, 0.3]
 

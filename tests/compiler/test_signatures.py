@@ -168,6 +168,7 @@ def made_as(kind: str, n: int) -> tuple[Any, Any]:
     return layers, layers.parameters()[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["a model", "a function", "a method", "a partial", "a network"])
 @pytest.mark.parametrize("count", [1, 2, 9])
 def test_what_is_passed_is_not_kept_alive(kind: str, count: int) -> None:
