@@ -85,7 +85,7 @@ def joined(compiled: Any) -> bool:
     return bool(compiled._runtime.last.specializations[-1].kernel.program.is_derivative)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_returned_is_a_program_of_its_own(case: str) -> None:
     function, is_joined = CASES[case]
