@@ -459,6 +459,7 @@ NETWORKS += [pytest.param(WENGERT + "from wengert.nn import MLP, Layer, Neuron\n
 NETWORKS += [pytest.param(MICROGRAD + "from micrograd.nn import *\n", id="micrograd's own")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", NETWORKS)
 def test_a_right_network_passes(text: str) -> None:
     for seed in range(3):
