@@ -98,18 +98,20 @@ def pytest_report_header() -> str:
 
 
 def left_to_the_night(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is `sampled(n)`, mark all but each n-th one `nightly`. Its name says where to begin,
-    so that of tests of the same cases each runs others.
+    """Of the cases of a test that is `sampled(n)`, mark all but one of each n in a row `nightly`.
+
+    Which one, is drawn, so that none of what they combine is left out; what is drawn is the same each time.
     """
     cases: defaultdict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sampled"):
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("nightly"):
             cases[item.path, getattr(item, "originalname", item.name)].append(item)
     for (_, name), those in cases.items():
         n = those[0].get_closest_marker("sampled").args[0]
-        first = zlib.crc32(name.encode()) % min(n, len(those))
-        for place, item in enumerate(those):
-            if place % n != first:
+        for first in range(0, len(those), n):
+            row = those[first : first + n]
+            del row[zlib.crc32(f"{name} {first}".encode()) % len(row)]
+            for item in row:
                 item.add_marker(pytest.mark.nightly)
 
 

@@ -538,7 +538,7 @@ SPARSE = [name for name, make in SMALL.items() if "asdex" in vars(type(make())) 
 
 @pytest.mark.slow
 @pytest.mark.jax
-@pytest.mark.sampled(24)  # JAX compiles each for a second
+@pytest.mark.sampled(40)  # JAX compiles each for a second
 @pytest.mark.parametrize(("way", "name"), [*[("JAX", name) for name in SMALL], *[("JAX, asdex", n) for n in SPARSE]])
 def test_derivatives_are_those_of_jax(way, name):
     pytest.importorskip("jax" if way == "JAX" else "asdex", reason="a peer")

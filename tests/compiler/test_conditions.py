@@ -178,14 +178,14 @@ def checked(f: Callable[..., Any], calls: list[tuple[Any, ...]], count: int, bac
     assert specializations(compiled) == [count, count], compiled.report()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", MASKS)
 def test_a_condition_of_numbers_is_no_guard(name: str, backend: str) -> None:
     checked(MASKS[name], [tuple(point) for point in POINTS.tolist()], 1, backend)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.filterwarnings("ignore")
@@ -193,7 +193,7 @@ def test_a_condition_of_arrays_is_no_guard(name: str, backend: str) -> None:
     checked(ARRAYS[name], [(point,) for point in POINTS], 1, backend)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", GUARDED)
 @pytest.mark.filterwarnings("ignore")
 def test_truth_is_a_guard(name: str) -> None:
@@ -223,7 +223,7 @@ def test_operators_of_one_bool_are_recorded(name: str) -> None:
     checked(f, [(x,) for x in POINTS[:, 0].tolist()], 1, "numpy")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BINARY_OF_BOOLS)
 @pytest.mark.filterwarnings("ignore")
 def test_operators_of_two_bools_are_recorded(name: str) -> None:
@@ -238,7 +238,7 @@ def test_operators_of_two_bools_are_recorded(name: str) -> None:
     checked(f, [tuple(point) for point in POINTS.tolist()], 1, "numpy")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", TRUTH_OF_BOOLS)
 @pytest.mark.filterwarnings("ignore")
 def test_what_takes_a_bool_out_is_a_guard(name: str) -> None:

@@ -341,7 +341,7 @@ def environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wengert_test_settings", types.ModuleType("wengert_test_settings"))
 
 
-@pytest.mark.sampled(6)  # each case in one way or another
+@pytest.mark.sampled(12)  # each case in one way or another
 @in_every_way(READ)
 def test_numbers_that_are_read(name: str, how: str, backend: str) -> None:
     make, read, change = READ[name]
@@ -421,7 +421,7 @@ CHANGED: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[
 }
 
 
-@pytest.mark.sampled(6)  # each case in one way or another
+@pytest.mark.sampled(10)  # each case in one way or another
 @in_every_way(CHANGED)
 def test_values_and_models(name: str, how: str, backend: str) -> None:
     make, of, change = CHANGED[name]

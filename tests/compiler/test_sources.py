@@ -217,7 +217,7 @@ def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -
     )
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.torch
 @pytest.mark.once  # what computes is the other library
 @pytest.mark.parametrize("language", ["torch", "jax"])

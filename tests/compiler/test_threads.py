@@ -282,6 +282,7 @@ def test_others_run_while_long_machine_code_does(unlocked: bool, monkeypatch: py
         assert ran.is_set() is unlocked
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("pieces", [False, True])
 @pytest.mark.parametrize("shape", [(), (3,)], ids=["numbers", "rows"])
 def test_others_run_while_a_long_list_is_read(shape: tuple[int, ...], pieces: bool, monkeypatch: Any) -> None:

@@ -70,6 +70,7 @@ def test_gathers_by_integers_of_the_arguments_and_sums_of_all_lengths() -> None:
     same(loss, [words, np.linspace(-1, 1, 5)], [p for row in table for p in row])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("x", [0.0, -0.0, 1.0, -1.0, 1e200])
 def test_kinks_are_the_engines_and_not_jaxs(x: float) -> None:
     w, v = Value(x), Value(x)
@@ -106,7 +107,7 @@ def test_batches_of_any_size_are_cut_into_few() -> None:
 
     compiled = wengert.compile(loss, backend="xla")
     draw = np.random.default_rng(0)
-    for count in (3, 8, 13, 21, 37, 50):
+    for count in (3, 8, 21, 50):
         X = draw.normal(size=count)
         got, want = compiled.mean(X), batch_of(loss, X.tolist())
         assert difference(got.data, want.data) < CLOSE

@@ -77,8 +77,8 @@ def branched(draw: random.Random) -> Any:
 STRUCTURES = (*test_sparsity.STRUCTURES, arrow, picked, branched)
 
 
-@pytest.mark.parametrize(("seed", "structure"), [(seed, s) for seed in range(13) for s in STRUCTURES])
 @pytest.mark.sampled(13)  # so that each structure is among them
+@pytest.mark.parametrize(("seed", "structure"), [(seed, s) for s in STRUCTURES for seed in range(13)])
 def test_random_structures(structure: Any, seed: int) -> None:
     draw = random.Random(f"{structure.__name__} {seed}")
     f, n = structure(draw), test_sparsity.size_of(structure, draw)

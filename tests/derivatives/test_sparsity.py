@@ -241,8 +241,8 @@ def size_of(structure: Any, choose: random.Random) -> int:
     return 2 * choose.randrange(6, 12) if structure is not block else 6 * choose.randrange(1, 3)
 
 
-@pytest.mark.sampled(11)  # so that each structure is among them
-@pytest.mark.parametrize(("seed", "structure"), [(seed, s) for seed in range(SEEDS) for s in STRUCTURES])
+@pytest.mark.sampled(16)  # so that each structure is among them
+@pytest.mark.parametrize(("seed", "structure"), [(seed, s) for s in STRUCTURES for seed in range(SEEDS)])
 def test_patterns_are_those_of_sets_and_have_every_nonzero(seed: int, structure: Any) -> None:
     choose = random.Random(f"{structure.__name__} {seed}")
     f = structure(choose)

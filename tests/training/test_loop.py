@@ -43,6 +43,7 @@ def test_parameters_hold_floats_when_arrays_have_trained_them() -> None:
     assert {type(number) for p in model.parameters() for number in (p.data, p.grad)} == {float}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [1, 5, None])
 @pytest.mark.parametrize(
     ("loss", "outputs", "targets"),

@@ -329,7 +329,7 @@ def test_png_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_page_runs_nothing_and_fetches_nothing(tmp_path: Path) -> None:
-    draw(moons(30)).save(tmp_path / "g.html")
+    draw(moons(12)).save(tmp_path / "g.html")
     page = (tmp_path / "g.html").read_text(encoding="utf-8")
     assert "default-src 'none'; style-src 'unsafe-inline'" in page
     assert "<script" not in page

@@ -52,7 +52,7 @@ def test_many_examples_fold_into_examples_and_parameters() -> None:
 
 
 def test_very_many_examples_fold_into_runs_of_examples() -> None:
-    folding = Folding(Graph(moons(400)), limit=100)
+    folding = Folding(Graph(moons(200)), limit=100)
     picture, parts = folding.picture()
     assert len(picture.boxes) <= 100
     assert any(re.fullmatch(r"examples \d+ to \d+", part.name) for part in parts.values())
@@ -199,6 +199,7 @@ def test_values_are_called_by_their_place_in_the_model() -> None:
     assert len({*several}) == len(several)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sizes", [[8, 8, 1], [3, 1]])
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("penalty", [lambda p: 0.01 * sum(x * x for x in p), lambda p: losses.l2(p, 0.01)])

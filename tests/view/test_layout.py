@@ -18,6 +18,7 @@ from wengert.view.graph.layout import layout
 pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_nothing_overlaps(seed: int) -> None:
     rng = random.Random(seed)
@@ -25,6 +26,7 @@ def test_nothing_overlaps(seed: int) -> None:
     assert faults(draw(root).svg) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_overlaps_in_what_is_folded(seed: int) -> None:
     rng = random.Random(100 + seed)
@@ -35,6 +37,7 @@ def test_nothing_overlaps_in_what_is_folded(seed: int) -> None:
     assert faults(draw(loss, limit=rng.choice([50, 100, 300])).svg) == []
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(60))
 def test_boxes_of_any_size_and_edges_of_any_kind(seed: int) -> None:
     rng = random.Random(seed)

@@ -159,6 +159,7 @@ WRITERS: dict[str, Callable[[Value, Any], object]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("path", [1, True, 2.5, b"g.svg", ["g.svg"]])
 def test_a_picture_is_not_written_to_a_descriptor(

@@ -191,7 +191,7 @@ def test_the_sentences_of_the_neuron() -> None:
 @pytest.mark.parametrize("kind", [Five, Micrograd] if Micrograd else [Five])
 def test_random_expressions_agree_with_their_own_backward(kind: Any) -> None:
     rng = random.Random(3)
-    for _ in range(40):
+    for _ in range(15):
         leaves = [kind(rng.uniform(-2, 2)) for _ in range(4)]
         values = list(leaves)
         for _ in range(rng.randrange(1, 30)):

@@ -113,6 +113,7 @@ def test_contributions_add_up_where_a_value_is_used_twice() -> None:
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_numbers_are_those_of_backward_to_the_last_bit(seed: int) -> None:
     root = random_graph(seed, 60)
