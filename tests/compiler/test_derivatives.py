@@ -88,6 +88,22 @@ def test_every_row_of_the_table(row: Op, order: int) -> None:
         same(ORDERS[order](function), [(point,) for point in points], several=True)
 
 
+@pytest.mark.parametrize("backend", [name for name in ("numpy", "native") if BACKENDS[name].is_available()])
+@pytest.mark.parametrize("exponent", [2.0, 4.0, 2.5])
+def test_powers_of_a_constant(backend: str, exponent: float) -> None:
+    """Where a derivative is taken at a number, its slopes are powers of it."""
+
+    def function(x: float) -> Any:
+        rows = wengert.jacobian(powers)([x, 3.0])
+        return half * (rows[0][0] + rows[1][1])
+
+    half, powers = Value(0.5), eval(f"lambda p: [p[0] * p[1], p[1] ** {exponent}]")  # a number that is written there
+    compiled = wengert.compile(function, backend=backend)
+    for _ in range(3):
+        assert are_close(list(compiled.map([0.5, -2.0])), [function(0.5), function(-2.0)], 1e-14)
+    assert specializations(compiled) == 1
+
+
 def test_a_function_that_is_smooth_where_its_rule_is_not() -> None:
     assert wengert.compile(grad(grad(lambda x: wengert.silu(x))))(0.0) == 0.5
     tiny = wengert.compile(grad(grad(lambda x: wengert.asin(x))))

@@ -99,7 +99,7 @@ def _selected(to: Emitter, condition: Register, x: Truth, y: Truth) -> Register:
 def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
     """Apply a row to registers and floats: as it is written here, else by its own rule."""
     if row.name == "pow" and xs[1] in (-1.0, 1.0, 2.0, 3.0, 4.0):
-        return _power(to, *xs)
+        return _power(to, xs[0] if isinstance(xs[0], Register) else to.number(xs[0]), xs[1])
     function, registers = ROWS.get(row.name), [x for x in xs if isinstance(x, Register)]
     if function is not None:
         return function(to, *[x if isinstance(x, Register) else to.number(x) for x in xs])
