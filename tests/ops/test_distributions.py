@@ -88,11 +88,10 @@ def test_shapes_from_data_are_computed_one_by_one() -> None:
         assert slope == pytest.approx(w.grad, rel=1e-14)
 
 
-@pytest.mark.once  # what computes is the array program
-@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.once)])  # what it computes
 def test_shapes_of_too_many_terms_to_write_out(backend: str) -> None:
     made = wengert.compile(lambda x: wengert.betainc(1e9, 1e9, x), backend=backend)
-    xs = [0.49999 + k * 1e-6 for k in range(20)]
+    xs = [0.49999 + k * 4e-6 for k in range(5)]
     for _ in range(2):
         assert made.map(xs).tolist() == pytest.approx([made.function(x) for x in xs], rel=1e-13)
 
