@@ -278,7 +278,7 @@ RAISING = {
 AVAILABLE = [name for name in ("auto", "numpy", "native", "xla") if name == "auto" or BACKENDS[name].is_available()]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.filterwarnings("ignore:.*runs uncompiled")
 @pytest.mark.parametrize("backend", AVAILABLE)
 @pytest.mark.parametrize("function", RAISING, ids=lambda function: function.__name__)
@@ -327,7 +327,7 @@ def counting(log: list[float]) -> Any:
     return function
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.filterwarnings("ignore:.*runs uncompiled")
 @pytest.mark.parametrize("backend", AVAILABLE)
 @pytest.mark.parametrize("how", ["map", "mean", "sum"])

@@ -421,7 +421,7 @@ CHANGED: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[
 }
 
 
-@pytest.mark.sampled(10)  # each case in one way or another
+@pytest.mark.sampled(18)  # each case in one way or another
 @in_every_way(CHANGED)
 def test_values_and_models(name: str, how: str, backend: str) -> None:
     make, of, change = CHANGED[name]

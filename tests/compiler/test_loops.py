@@ -87,6 +87,7 @@ def test_stages_with_the_same_operations_are_no_iterations() -> None:
     assert compiled._runtime.latest().lifted.program.size < 100
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("made", CARRIED)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_turns_carry_and_leave(made: Callable[[], Made], backend: str) -> None:
@@ -191,6 +192,7 @@ def switched() -> tuple[Any, list[Value]]:
     return chosen, [k, *rates]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_integer_may_choose_from_what_earlier_turns_made(backend: str) -> None:
     pytest.importorskip(BACKENDS[backend])

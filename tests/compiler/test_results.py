@@ -285,7 +285,7 @@ def alike(got: Any, want: Any, parameters: Sequence[Value], rng: random.Random) 
 BY_XLA = ("one", "nested", "dict", "arrays of numbers", "shared", "loop")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "backend"),
     [*product(SHAPES, ["numpy", "native"]), *product(BY_XLA, ["xla"])],
@@ -680,7 +680,7 @@ def number_of(x: Any) -> Any:
     return x.data if isinstance(x, Value) else x
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("backend", ["numpy", "native", "xla"])
 @pytest.mark.parametrize("name", KINDS)
 def test_a_number_stays_of_its_kind(name: str, backend: str) -> None:

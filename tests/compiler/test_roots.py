@@ -66,8 +66,11 @@ def test_batches_and_their_gradients(f: Any, backend: str) -> None:
 
 
 @pytest.mark.jax
-@pytest.mark.sampled(6)  # XLA takes seconds to compile each
-@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f",
+    [kepler, *(pytest.param(f, marks=pytest.mark.nightly) for f in FUNCTIONS[1:])],  # XLA takes seconds to compile each
+    ids=lambda f: f.__name__,
+)
 def test_by_xla(f: Any) -> None:
     beside(f, "xla")
 
