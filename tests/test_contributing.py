@@ -170,7 +170,7 @@ def test_one_row_is_shown_by_the_stub(with_softsign: Path) -> None:
     assert "@overload\ndef softsign(x: float, /) -> float: ...\n" in stub
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("library", ["mpmath", *PRINTED])
 def test_one_row_is_compared_with_a_library_and_printed_for_it(library: str, with_softsign: Path) -> None:
     """NumPy has no gradients to compare with, and mpmath no arrays; the others are imported once for both."""

@@ -28,7 +28,7 @@ BACKENDS = [
     pytest.param(name, marks=[pytest.mark.jax] * (name == "xla")) for name in EVERY if EVERY[name].is_available()
 ]
 KINDS = ["floats", "Values"]
-LONG = ("neumaier", "cascaded", "exact dot")  # of Values XLA compiles these for seconds, of floats the first
+LONG = ("neumaier", "cascaded", "exact dot")  # XLA compiles these for seconds
 EPSILON = sys.float_info.epsilon
 w = Value(1.0)
 Sum = Callable[[list[Any]], Any]
@@ -137,7 +137,7 @@ def combinations(names: Iterable[str]) -> Any:
     """Each sum, of each kind of numbers, by each back end; those that take long at night alone."""
     found = []
     for name, kind, backend in itertools.product(names, KINDS, BACKENDS):
-        is_long = backend.values == ("xla",) and (name in LONG if kind == "Values" else name == "neumaier")
+        is_long = backend.values == ("xla",) and name in LONG
         found.append(
             pytest.param(name, kind, *backend.values, marks=[*backend.marks, *[pytest.mark.nightly] * is_long])
         )
