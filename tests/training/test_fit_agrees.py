@@ -135,6 +135,7 @@ def test_what_a_loss_reads_is_looked_at_without_a_callback_too(read: Any) -> Non
     def run(backend: str) -> History:
         model, optimizer = line(0.01)
         optimizer.freeze(model.layers[0].neurons[0].b)
+        step.value = 0
 
         def rate(number: int) -> float:
             step.value = number
