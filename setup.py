@@ -28,22 +28,9 @@ from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
-MODULES = (
-    "node",
-    "engine",
-    "graph",
-    "optim",
-    "parameters",
-    "compiler.call.fused",
-    "compiler.call.captures",
-    "compiler.call.executable",
-    "compiler.call.argument_reader",
-    "compiler.call.callpath",
-    "compiler.lift.in_order",
-    "compiler.trace.call_trace",
-    "compiler.trace.tracers",
-    "training.batches",
-)
+MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fused", "compiler.call.captures",
+           "compiler.call.executable", "compiler.call.argument_reader", "compiler.call.callpath",
+           "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", "training.batches")
 
 DIRECTIVES = {
     "language_level": 3,
@@ -167,11 +154,8 @@ class BuildEngine(build_ext):
         from Cython.Compiler.Errors import CompileError as Untranslatable
 
         kept = os.environ.get("CYTHON_CACHE_DIR")  # what is translated of the same files is translated once
-        if kept:
-            of_all = hashlib.sha256(
-                b"".join(path.read_bytes() for path in sources())
-            )  # Cython looks at no .pxd beside a .py
-            kept = os.path.join(kept, of_all.hexdigest())
+        if kept:  # Cython's own cache looks at no .pxd beside a .py
+            kept = os.path.join(kept, hashlib.sha256(b"".join(path.read_bytes() for path in sources())).hexdigest())
             shutil.rmtree("build/cython", ignore_errors=True)
         try:
             translated = cythonize(
