@@ -16,6 +16,8 @@ from wengert.ops import BUILT_IN, BY_NAME
 
 __all__ = ["Level", "NotDifferentiable", "differentiate", "operations"]
 
+LONGEST = 10_000  # operations in the expression of a step of which a derivative is taken; it may be 25 times as long
+
 # The kind of a derivative, the numbers to differentiate with respect to, and the program's inputs for them.
 Level = tuple[str, Numbers, list[str]]
 
@@ -48,7 +50,8 @@ def differentiate(
         The derivative in its structure; each number is the place of that number in the program's output.
 
     Raises:
-        NotDifferentiable: an input is one of indices, the result has another structure, or a rule has no such order.
+        NotDifferentiable: an input is one of indices, the result has another structure, a rule has no such order, or
+            expressions would grow too long.
     """
     known = {array.name: array for array in program.of_role("input")}
     last = levels[-1][0]
@@ -57,6 +60,9 @@ def differentiate(
         raise NotDifferentiable("the rules of its own operations are recorded for first derivatives")
     result: Any = None
     for level, (kind, inputs, names) in enumerate(levels, 1):
+        computed = [step for step in program.each_step() if isinstance(step, Compute)]
+        if level > 1 and any(_is_longer(step.expr, LONGEST) for step in computed):
+            raise NotDifferentiable("its rules in the array program grow too long with each order")
         if any(name not in known for name in (*names, *along)):
             raise NotDifferentiable("an integer to differentiate with respect to chooses an item of a list")
         if kind in ("grad", "value_and_grad", "hvp") and not outputs.is_number():
@@ -84,6 +90,18 @@ def differentiate(
             outputs = Numbers(result)
             reordered(program, [int(x) for x in outputs.leaves], (size,) if size > 1 else ())
     return result
+
+
+def _is_longer(expr: Expr, most: int) -> bool:
+    """Return True if an expression has more operations than that, each object counted once."""
+    seen: set[int] = set()
+    left = [expr]
+    while left and len(seen) <= most:
+        found = left.pop()
+        if id(found) not in seen and found[0] not in LEAVES:
+            seen.add(id(found))
+            left += found[1:]
+    return len(seen) > most
 
 
 def _has_own_rule(expr: Expr) -> bool:
