@@ -443,10 +443,17 @@ class Ran:
         self.derivations = derivations
         self.begun = begun
         self.result = result
+        self._known: Any = NotImplemented
 
-    @functools.cached_property
+    @property
     def known(self) -> tuple[LinearMap, Numbers, Numbers] | None:
         """The linear map of what the derivative is of, its outputs and inputs; None if this run does not tell."""
+        if self._known is NotImplemented:
+            self._known = self._linear_map()
+        known: tuple[LinearMap, Numbers, Numbers] | None = self._known
+        return known
+
+    def _linear_map(self) -> tuple[LinearMap, Numbers, Numbers] | None:
         first, last, begun = self.derivations[0], self.derivations[-1], self.begun
         order = len(self.derivations) + (last.kind == "hvp")
         is_known = order == 1 or (
