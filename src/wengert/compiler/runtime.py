@@ -160,16 +160,16 @@ class Runtime:
         """Serve a call on one example."""
         entry = self.entry_for(arguments, 1)
 
-        function_ran: Any = None  # for a derivative: the run of its function in this call
+        function_run: Any = None  # for a derivative: the run of its function in this call
 
         def eager() -> Any:
-            return arguments.eager(self.function if function_ran is None else function_ran.derivative)
+            return arguments.eager(self.function if function_run is None else function_run.derivative)
 
         while not entry.is_eager and not self.must_be_eager():
             ran = self.run(entry, arguments, 1, "")
             if ran.found is not None:
                 if ran.must_check():
-                    return self.checked(entry, ran.served(), eager, lambda: arguments, ran.found, function_ran)
+                    return self.checked(entry, ran.served(), eager, lambda: arguments, ran.found, function_run)
                 return ran.found
             if ran.ran is not None:
                 entry.not_finite += 1
@@ -185,7 +185,7 @@ class Runtime:
                 if entry.is_current(ran):
                     recorded, derived = self.recorded_for(arguments)
                     result, watch = self.observe(entry, functools.partial(arguments.eager, recorded), arguments)
-                    function_ran = None if derived is None else derived.ran(result)
+                    function_run = None if derived is None else derived.run_of(result)
                     served = watch is not None and self.record(entry, arguments, 0, result, watch)
                     if derived is None:
                         return result
@@ -258,7 +258,7 @@ class Runtime:
                 return True
             recorded, derived = self.recorded_for(arguments)
             result, watch = self.observe(entry, arguments.prepared(recorded, row), arguments)
-            known[row] = result if derived is None else arguments.prepared(derived.ran(result).derivative, row)()
+            known[row] = result if derived is None else arguments.prepared(derived.run_of(result).derivative, row)()
             return watch is not None and self.record(entry, arguments, row, result, watch)
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Call:
@@ -529,7 +529,7 @@ class Runtime:
         call: Callable[[], Any],
         read: Callable[[], Arguments],
         found: Any,
-        function_ran: Any = None,
+        function_run: Any = None,
     ) -> Any:
         """Compare the result of a call on one example with the function, and return the right one; for a derivative,
         with the run of its function if there was one.
@@ -537,7 +537,7 @@ class Runtime:
         ((made, _),) = served
         if self.derived is not None:
             arguments = read()
-            sample = self.derived.sample(made.checked, function_ran)
+            sample = self.derived.sample(made.checked, function_run)
             seen, _ = self.observe(entry, functools.partial(arguments.eager, sample))
             if self.derived.matches(found, seen, made.kernel.agree):
                 made.checked += 1

@@ -430,7 +430,7 @@ def _check_number(function: Function, outputs: Numbers, result: Any) -> None:
         )
 
 
-class Ran:
+class FunctionRun:
     """A run of a function by `on_values`, from which its derivatives are computed.
 
     Args:
@@ -443,15 +443,14 @@ class Ran:
         self.derivations = derivations
         self.begun = begun
         self.result = result
-        self._known: Any = NotImplemented
+        self._known: list[tuple[LinearMap, Numbers, Numbers] | None] = []  # once it has been found
 
     @property
     def known(self) -> tuple[LinearMap, Numbers, Numbers] | None:
         """The linear map of what the derivative is of, its outputs and inputs; None if this run does not tell."""
-        if self._known is NotImplemented:
-            self._known = self._linear_map()
-        known: tuple[LinearMap, Numbers, Numbers] | None = self._known
-        return known
+        if not self._known:
+            self._known.append(self._linear_map())
+        return self._known[0]
 
     def _linear_map(self) -> tuple[LinearMap, Numbers, Numbers] | None:
         first, last, begun = self.derivations[0], self.derivations[-1], self.begun

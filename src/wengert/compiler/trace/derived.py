@@ -104,19 +104,19 @@ class Derived:
         """
         return not (signature.aliased or any(leaf.kind == "v" for leaf in signature.leaves))
 
-    def ran(self, result: Any) -> Any:
-        """Return the run of `function` that has just returned this result: a `Ran`, which tells the derivative too."""
-        return derivatives.grad.Ran(self.derivations, last_begun(), result)
+    def run_of(self, result: Any) -> Any:
+        """Return the run of `function` that has just returned this result: derivatives can be computed from it."""
+        return derivatives.grad.FunctionRun(self.derivations, last_begun(), result)
 
-    def sample(self, number: int, ran: Any) -> Any:
+    def sample(self, number: int, run: Any) -> Any:
         """Return a function of the same arguments that computes, without the program, what a result is compared with:
         the derivative's product with a vector, another one for each number. It uses a run of `function` for the same
         arguments, if there was one.
         """
         if self.last.kind in PRODUCTS:
-            return self.last.derivative if ran is None else ran.derivative
+            return self.last.derivative if run is None else run.derivative
         along = partial(directions, number)
-        return partial(derivatives.grad.product, self.last, along) if ran is None else partial(ran.product, along)
+        return partial(derivatives.grad.product, self.last, along) if run is None else partial(run.product, along)
 
     def matches(self, found: Any, sample: Any, agree: float) -> bool:
         """Return True if a result agrees with a sample, up to rounding."""
