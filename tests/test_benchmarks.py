@@ -382,7 +382,7 @@ def test_the_tables_of_recurrences(capsys, monkeypatch):
 
 def test_a_row_of_long_runs(monkeypatch):
     monkeypatch.setattr(timing, "SECONDS", 1e-4)
-    monkeypatch.setattr(long_runs, "WHOLE", 400)
+    monkeypatch.setattr(long_runs, "MOST", 400)
     steps, length, taken, ratio, memory = long_runs.row(800, 100, 1)
     assert (steps, length, taken[-3:], memory[-3:]) == ("800", "100", " ms", " MB")
     assert float(ratio) > 0.0

@@ -24,9 +24,11 @@ class Linear:
         self.rows = rows
         self.sweeps = 0
 
-    def pull_back(self, inputs: Any, params: Any, cotangents: Sequence[float]) -> Any:
+    def pull_back(self, inputs: Any, params: Any, cotangents: Sequence[float | None]) -> Any:
         self.sweeps += 1
-        return array("d", [sum(map(lambda c, x: c * x, cotangents, column)) for column in zip(*self.rows, strict=True)])
+        return array(
+            "d", [sum(map(lambda c, x: (c or 0.0) * x, cotangents, column)) for column in zip(*self.rows, strict=True)]
+        )
 
     def call(self, numbers: Sequence[float], operands: Sequence[Any], chosen: bytes = b"", leaves: bool = False) -> Any:
         """The results of a call."""

@@ -11,8 +11,8 @@ table): recording and compiling a program takes as long as running 700 to 1,500 
 
 from __future__ import annotations
 
-__all__ = ["AT_ONCE", "BRANCHES", "CACHE", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS", "LARGE"]
-__all__ += ["MATRIX", "PAUSE", "PAYS", "PRODUCTS", "RETURNS", "ROOM", "SAVES", "SIGNATURES", "SPECIALIZATIONS"]
+__all__ = ["AGAIN", "AT_ONCE", "BRANCHES", "CACHE", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS"]
+__all__ += ["LARGE", "MATRIX", "PAUSE", "PAYS", "PRODUCTS", "RETURNS", "ROOM", "SAVES", "SIGNATURES", "SPECIALIZATIONS"]
 __all__ += ["STRIPS", "UNLOCKED", "compiles", "lifts", "numpy_from", "pause", "pays_from", "products_from"]
 __all__ += ["python_strip", "strip", "unlocked_from"]
 
@@ -29,6 +29,7 @@ PAUSE = 10_000_000  # and look for Ctrl-C each time this many are done
 CACHE, ROOM = 1 << 18, 1 << 24  # bytes: a strip of a batch fits in the first, or in the second if it is a short one
 STRIPS = 8, 32, 1024  # examples: a vector of some machine, a short strip, the longest one
 CHECKED_CALLS = 4  # the first calls of a specialization are compared with the function
+AGAIN = 1_000  # a call of several results and this many operations runs forward only, and again for a gradient
 SPECIALIZATIONS = 32  # of one signature; beyond, the function runs uncompiled
 SIGNATURES = 256  # of a function; beyond, those of dead objects are dropped, then the least recently used ones,
 RETURNS = 8  # until this many dropped ones have come back

@@ -829,7 +829,7 @@ def matches(found: Any, result: Any, made: Specialization) -> bool:
     if pulled is None:
         return False
     _, places, _, _, grads = pulled
-    got = partials_of(found) if structure is None else ours[0]._pull_back(zip(ours, weights, strict=True))
+    got = partials_of(found) if structure is None else ours[0]._pull_back(zip(ours, weights, strict=True)).tolist()
     return _are_close(got, [grads[place] for place in places], agree)
 
 

@@ -49,7 +49,7 @@ cdef class Call:
     cdef Py_ssize_t _fill(self, ArgumentReader reader, object x, Py_ssize_t axis, long long at) except -1
     @cython.locals(number="long long")
     cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at) except -1
-    @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, with_grads=bint, value=double)
+    @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, with_grads=bint, later=bint, sweeps=bint, value=double)
     cdef object run_one(self, list arrays, list values, bint disabled)
     @cython.locals(with_grads=bint, scale=double, spaces=list, first=Workspace)
     cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)

@@ -362,17 +362,20 @@ class Call:
             if arrays is self.arrays:
                 space.steady = self.memory
             with_grads = not (disabled or made.is_number)
+            sweeps = with_grads
             if made.build is not None:
                 with_grads = with_grads and len(made.places) + len(values) > 0
-                if with_grads:  # the derivatives of the results' sum, to see whether they are finite
+                later = made.uncompiled is not None and made.checked >= CHECKED_CALLS and made.limit > 1
+                sweeps = with_grads and not later  # NumPy's rules may raise, which is an error of the call
+                if sweeps:  # the derivatives of the results' sum, to see whether they are finite
                     space.weigh(made.computed)
-            if not space.run(arrays, 1, with_grads, 1.0) or not space.guards_pass(0, 1):
+            if not space.run(arrays, 1, sweeps, 1.0) or not space.guards_pass(0, 1):
                 space.release()
                 continue
             self.ran = entry.latest = made
             found = None
             if made.build is not None:
-                if not with_grads or space.is_finite():
+                if not sweeps or space.is_finite():
                     found = space.build_result(arrays, values, with_grads)
                 self.was_finite = found is not None
                 space.release()

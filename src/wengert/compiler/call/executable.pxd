@@ -8,6 +8,7 @@ cdef int COMPILED, UNSEEN, READY, STALE
 cdef class Executable:
     cdef bint is_number, leaves, is_own, is_scalar, needs_leaves, needs_numbers, gives_rows, chooses
     cdef object build
+    cdef public object uncompiled
     cdef const unsigned char[::1] computed
     cdef object kernel, shape, kind, dtype, numpy, left, right
     cdef tuple parameters, operands, gathered

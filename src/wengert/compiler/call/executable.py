@@ -104,6 +104,7 @@ class Executable:
         given = self.row + sum([prod(cell) for _, _, cell in outputs])
         self.strip: Any = policy.strip((kernel.work(1024) - kernel.work(0)) // 1024 + given)  # examples at once
         self.python_strip: Any = policy.python_strip(kernel.row() + given) if kernel.is_cut else EVERY
+        self.uncompiled: Any = made.uncompiled
         self.least: Any = 0  # with fewer examples the function itself runs
         self.checked: Any = 0  # examples on which it was compared with the function
         self.pool: list[Any] = []
@@ -122,7 +123,7 @@ class Executable:
 
     def pull_back(self, arrays: list[Any], params: Any, cotangents: Any) -> Any:
         """Return the derivatives of several results, weighted by cotangents, with respect to the parameters and the
-        Values among the arguments.
+        Values among the arguments. The cotangent of a result that no gradient reaches is None.
         """
         space: Workspace = Executable.acquire(self)
         own, count = len(self.places), len(space.x)
@@ -135,6 +136,8 @@ class Executable:
             memory.put(at + 8 * n, space.g[self.places[n]])
         memory.copy(space.input_grads_at, at + 8 * own, space.input_grads_count)
         space.release()
+        if self.uncompiled is not None and not (ran and memory.finite(at, len(found))):
+            return self.uncompiled.pull_back(arrays, params, cotangents)
         if not ran:  # a user-defined rule raised an error
             raise OperationError("the derivatives of a compiled function's results cannot be computed again")
         return found
@@ -262,9 +265,10 @@ class Workspace:
         return True
 
     def weigh(self, cotangents: Any) -> None:
-        """Set the cotangents of several results for the next derivatives."""
+        """Set the cotangents of several results for the next derivatives; None for those that no gradient reaches."""
         for n in range(len(self.cotangents)):
-            self.cotangents[n] = cotangents[n]
+            cotangent = cotangents[n]
+            self.cotangents[n] = 0.0 if cotangent is None else cotangent
 
     def run_code(self, inputs: Int, count: Int, with_grads: bool, seed: float) -> None:
         """Run machine code on inputs, whose addresses are at an address. Indices have been checked, and no other thread

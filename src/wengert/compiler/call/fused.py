@@ -80,7 +80,7 @@ class SavedCall:
         count: the number of results.
 
     Attributes:
-        cotangents: the cotangent of each result; empty before the first pass.
+        cotangents: the cotangent of each result, None if there is none; empty before the first pass.
         walks: the number of the pass in which each cotangent came.
         last: the last pass in which the call was visited.
     """
@@ -90,12 +90,14 @@ class SavedCall:
         self.inputs: list[Any] = inputs
         self.numbers: Any = numbers
         self.count: Any = count
-        self.cotangents: list[float] = []
+        self.cotangents: list[Any] = []
         self.walks: list[int] = []
         self.last: Any = 0
 
     def pull_back(self, cotangents: Any) -> Any:
-        """Return the derivatives of the results, weighted by cotangents, with respect to each operand."""
+        """Return the derivatives of the results, weighted by cotangents, with respect to each operand; the cotangent of
+        a result that no gradient reaches is None: 0 times infinity would be nan.
+        """
         return self.made.pull_back(self.inputs, self.numbers, cotangents)
 
     def receive(self, result: Many) -> None:
@@ -104,10 +106,10 @@ class SavedCall:
         place: Int = int(result._da)
         if walk != self.last and result._b is not None and result._b._mark & WALK == walk:
             if not self.walks:
-                self.cotangents, self.walks = [0.0] * self.count, [0] * self.count
+                self.cotangents, self.walks = [None] * self.count, [0] * self.count
             self.cotangents[place], self.walks[place] = result._grad, walk
         else:
-            alone = [0.0] * self.count
+            alone: list[Any] = [None] * self.count
             alone[place] = result._grad
             self.pass_on(result._all, self.pull_back(alone))
 
@@ -116,7 +118,7 @@ class SavedCall:
         walk: Int = call._mark & WALK
         for place in range(len(self.walks)):
             if self.walks[place] != walk:  # no gradient reached this result
-                self.cotangents[place] = 0.0
+                self.cotangents[place] = None
         self.last = walk
         self.pass_on(call._all, self.pull_back(self.cotangents))
 
@@ -159,7 +161,7 @@ class Result(Many):
     def _pull_back(self, cotangents: Any) -> Any:
         """Return the derivatives of results of this call, weighted by cotangents, with respect to each operand."""
         saved = saved_call(self)
-        weights = [0.0] * saved.count
+        weights: list[Any] = [None] * saved.count
         for result, cotangent in cotangents:
             weights[int(result._da)] = cotangent
         return saved.pull_back(weights)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
+from wengert.compiler import policy
 from wengert.compiler.backends import Kernel
 from wengert.compiler.call import Captures
 from wengert.compiler.derive import reverse
@@ -44,6 +45,7 @@ from wengert.compiler.trace.tracers import (
     number_of,
     values_in,
 )
+from wengert.compiler.trace.uncompiled import Uncompiled
 from wengert.engine import Value
 from wengert.errors import Line
 from wengert.graph import Graph
@@ -138,6 +140,7 @@ class Candidate:
             self.extents: dict[str, int] = run.extents
             self.wraps: set[str] = {name for name in run.extents if run.wraps(name)}
             self.value_inputs: tuple[str, ...] = tuple(run.value_inputs)
+            self.uncompiled: Uncompiled | None = self._uncompiled(run, captured)
             if self.differentiation is not None:
                 self.differentiation.apply(self)
                 verify(self.lifted.program)
@@ -146,6 +149,16 @@ class Candidate:
             self.forward: int = self.lifted.program.size
             self._run, self._before = None, []  # frees the graph
         return self.lifted
+
+    def _uncompiled(self, run: _Trace, captured: set[int]) -> Uncompiled | None:
+        """Keep the operations, for derivatives that are not finite; None if not all can be computed again so."""
+        one_or_none = self.structure is None or self.kind is not Value
+        if self.nodes < policy.AGAIN or one_or_none or self.is_derivative or run.extents:
+            return None
+        given = [(x, id(x) not in captured) for x in self.parameters]
+        given += [(x, name in run.value_inputs) for name, nodes in run.inputs.items() for x in nodes.reshape(-1)]
+        made = Uncompiled(run.results, given, captured, run.recorder.began)
+        return made if made.is_whole else None
 
     def backward(self) -> Program:
         """Derive the reverse sweep of the lifted program; empty if the result has no derivatives, as that of `map`."""
@@ -177,6 +190,7 @@ class Candidate:
                 wraps=frozenset([n for n, name in places.items() if name in self.wraps]),
                 own=self.own if len(self.own) < len(self.parameters) else None,
                 structure=self.structure,
+                uncompiled=self.uncompiled,
             )
 
 

@@ -18,6 +18,7 @@ from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.recorder import Guard
 from wengert.compiler.trace.structure import Structure
 from wengert.compiler.trace.tracers import EXACT, FINITE
+from wengert.compiler.trace.uncompiled import Uncompiled
 
 __all__ = ["Guards", "Specialization", "in_words", "lines_apart"]
 
@@ -119,6 +120,7 @@ class Specialization(Executable):
     wraps: frozenset[int]  # the inputs whose lists have one length, so that -1 is the last item
     own: Any = None  # the positions of parameters that are Values, if others are captured floats
     structure: Structure | None = None  # of a result that is not a single number
+    uncompiled: Uncompiled | None = None  # its operations, if a call with several results runs forward only
 
     def __post_init__(self) -> None:
         self.clause: str = ""  # the rule by which it runs
