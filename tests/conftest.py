@@ -67,7 +67,9 @@ def as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a session's machine code, which its processes share."""
+    """The folder of a session's machine code, which its processes share; and other sessions, if one is named for them."""
+    if named := os.environ.get("WENGERT_TESTS_CACHE"):
+        return Path(named)
     own = tmp_path_factory.getbasetemp()
     return (own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "machine-code"
 
