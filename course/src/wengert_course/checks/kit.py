@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
+from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
 __all__ = ["NAMES", "Draw", "Kit", "Outcome", "Trial", "TrialPlan", "UnfitError"]
@@ -125,6 +127,12 @@ class Draw:
         return [{**at, "a": abs(at["a"])} for at in numbers] if written in POSITIVE else numbers
 
 
+@lru_cache(None)
+def _code(text: str, mode: str) -> CodeType:
+    """A line of a program, which runs on many numbers and many engines."""
+    return compile(text, "<string>", mode)
+
+
 class Kit:
     """A class to try."""
 
@@ -166,8 +174,8 @@ class Kit:
         self.scope = {name: self.make(number) for name, number in numbers.items()}
         *lines, root = program.split("; ")
         for line in lines:
-            exec(line, self.scope)
-        return eval(root, self.scope)
+            exec(_code(line, "exec"), self.scope)
+        return eval(_code(root, "eval"), self.scope)
 
     def tell(self, program: str, numbers: Mapping[str, float], look: str = "") -> Iterator[Outcome]:
         """What a program gives, and the gradients of the names in `look`, which stand with blanks between them.
