@@ -74,20 +74,26 @@ def module_of(path: Path) -> str:
 
 
 @functools.cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def parsed(path: Path) -> list[tuple[ast.stmt, bool]]:
+    """The imports and the classes of a file, and whether each is inside a function."""
+    found: list[tuple[ast.stmt, bool]] = []
+
+    def read(block: ast.AST, late: bool) -> None:
+        for node in ast.iter_child_nodes(block):
+            if isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef)):
+                found.append((node, late))
+            if isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):  # in what an import or a class can be
+                read(node, late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+    read(ast.parse(path.read_text(encoding="utf-8")), late=False)
+    return found
 
 
 @functools.cache
 def imports(path: Path) -> set[tuple[str, bool]]:
     """Which modules of the package a file imports, and whether inside a function."""
-    tree = parsed(path)
-    late: set[int] = set()
-    for node in ast.walk(tree):  # the outer ones first
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and id(node) not in late:
-            late.update(map(id, ast.walk(node)))
     found = set()
-    for node in ast.walk(tree):
+    for node, late in parsed(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -98,7 +104,7 @@ def imports(path: Path) -> set[tuple[str, bool]]:
         for name in names:
             if name.split(".")[0] == "wengert":
                 assert name != "wengert", f"{path.name}: import the module that is meant, not the package"
-                found.add((name.split(".")[1], id(node) in late))
+                found.add((name.split(".")[1], late))
     return found
 
 
@@ -130,7 +136,7 @@ def test_a_folder_is_used_through_its_face() -> None:
     and `ieee`, whose types C has to find where they are declared.)
     """
     for path in FILES:
-        for node in ast.walk(parsed(path)) if path != PACKAGE / "__init__.py" else ():
+        for node, _ in parsed(path) if path != PACKAGE / "__init__.py" else ():
             if isinstance(node, ast.ImportFrom) and node.module != "wengert.ops.ieee":
                 file = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
                 inside = file.parent == PACKAGE or file.parent in path.parents
@@ -232,7 +238,7 @@ def test_what_is_shown_can_be_read_in_one_sitting(name: str) -> None:
 
 @pytest.mark.once  # files are read
 def test_no_two_classes_have_one_name() -> None:
-    names = [node.name for path in FILES for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)]
+    names = [node.name for path in FILES for node, _ in parsed(path) if isinstance(node, ast.ClassDef)]
     assert [name for name in sorted(set(names)) if names.count(name) > 1] == []
 
 

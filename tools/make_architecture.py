@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -48,14 +48,17 @@ def modules() -> dict[str, Path]:
     return {name: path for name, path in named.items() if part_of(name)}
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> list[str]:
     """What a file imports from the package at its top: modules, and names in them."""
+    found: list[str] = []
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        yield from (name.removeprefix("wengert.") for name in names if name.startswith("wengert."))
+        found += [name.removeprefix("wengert.") for name in names if name.startswith("wengert.")]
+    return found
 
 
 def stands_on() -> dict[str, set[str]]:
