@@ -77,10 +77,11 @@ def machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def session(machine_code: Path) -> Iterator[None]:
     """A program that several tests compile is compiled once; the user's own cache is left alone. And a process that a
-    test starts, and waits for, is ended when it takes far too long.
+    test starts, and waits for, is ended when it takes far too long; it does not compile each module anew.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WENGERT_CACHE", str(machine_code))
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         patch.setattr(subprocess, "run", functools.partial(subprocess.run, timeout=600))
         yield
 
@@ -93,6 +94,12 @@ def sigint() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Optimizing its machine code takes XLA most of the time of a test: it does so at night, and as users ask it to."""
+    if "nightly" not in config.option.markexpr:
+        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 
 def pytest_report_header() -> str:

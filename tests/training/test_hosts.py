@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -31,7 +32,8 @@ def start(what: str, folder: Path, count: int = 2) -> list[subprocess.Popen[byte
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=1"}
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=1"
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     address, processes = f"127.0.0.1:{port}", []
     for number in range(count):
         with open(folder / f"out{number}", "w") as out, open(folder / f"errors{number}", "w") as errors:
@@ -71,17 +73,18 @@ def close(got: Any, want: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "what", ["batches", *(pytest.param(how, marks=nightly) for how in ("all at once", "measured"))]
+    "what",
+    ["batches", *(pytest.param(how, marks=nightly) for how in ("after a refusal", "all at once", "measured"))],
 )
 def test_two_processes_come_to_what_one_does(what: str, tmp_path: Path) -> None:
     want = train(what, slice(None), tmp_path, 0)
     one, other = together(what, tmp_path)
     assert one == other
-    assert len(one["loss"]) == 20
+    assert len(one["loss"]) == (8 if what in ("batches", "after a refusal") else 20)
     for name in ("loss", "accuracy", "val_loss", "numbers"):
         close(one[name], want[name])
     assert one["state"]["steps"] == want["state"]["steps"]
-    if what == "batches":
+    if what == "after a refusal":
         assert "processes begin with different numbers" in one["refused"]
 
 
@@ -135,6 +138,24 @@ def test_what_cannot_go_together_is_refused_by_both(what: str, message: str, tmp
     for process, errors in zip(processes, end(processes, tmp_path), strict=True):
         assert process.returncode
         assert re.search(f"ArgumentError: (the )?{message}", errors)
+
+
+def test_processes_that_begin_with_different_numbers_are_refused() -> None:
+    import numpy as np
+
+    told: list[Sequence[float]] = []
+
+    def exchange(numbers: Sequence[float]) -> Any:
+        """The first process to come tells the others."""
+        told.append(numbers)
+        return np.array([told[0], numbers])
+
+    hosts = Hosts([3, 3], 1, exchange)
+    hosts.agree([1.0, 2.0])
+    hosts.agree([1.0, 2.0])
+    for other in ([1.0, 2.5], [2.0, 1.0], [1.0], [1.0, 2.0, 0.0]):
+        with pytest.raises(ArgumentError, match="processes begin with different numbers"):
+            hosts.agree(other)
 
 
 def test_the_shares_of_batches() -> None:
