@@ -14,6 +14,7 @@ import pytest
 from wengert_course.kept import FOLDER
 
 os.environ[FOLDER] = ""  # what the tests check is kept nowhere, unless they say where
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each process that checks a file would compile every module anew
 
 NEEDS = {"torch": "torch", "plot": "matplotlib"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""

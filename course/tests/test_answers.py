@@ -123,7 +123,7 @@ def applied(right: str, wrong: str, write: tuple[str, ...]) -> str:
 ADVISED = [(number, which) for number in range(1, 8) for which in range(len(SLIPS[number]))]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("number", "which"), ADVISED)
 def test_a_slip_gets_its_name_and_the_advice_mends_it(number: int, which: int) -> None:
     """Applied to the program that it was given for; what follows from the slip has no other name."""

@@ -459,7 +459,7 @@ NETWORKS += [pytest.param(WENGERT + "from wengert.nn import MLP, Layer, Neuron\n
 NETWORKS += [pytest.param(MICROGRAD + "from micrograd.nn import *\n", id="micrograd's own")]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("text", NETWORKS)
 def test_a_right_network_passes(text: str) -> None:
     for seed in range(3):
@@ -523,7 +523,7 @@ SLIPS = {
 """What is wrong -> the changes that make it of the right network."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("of", [ENGINE, WENGERT], ids=["by hand", "wengert"])
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_wrong_network_does_not_pass(slip: str, of: str) -> None:

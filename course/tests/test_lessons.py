@@ -24,7 +24,7 @@ TESTED = (0, 8, 9, 10, 11, 12)  # where a slip is told by what it breaks, as it 
 # ------------------------------------------------------------------------------------- as a learner walks it
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", LESSONS)
 def test_a_gap_that_is_empty_is_not_yet_and_nothing_is_wrong(number: int, tmp_path: Path) -> None:
     report = graded(handed_in(tmp_path, number, solved=False))
@@ -46,7 +46,7 @@ def test_the_solution_passes_its_step(number: int, tmp_path: Path) -> None:
     assert f"Step {number} is done." in str(report) or number == 12
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("number", "which"), [(number, i) for number in TESTED for i in range(len(SLIPS[number]))])
 def test_a_slip_is_told_at_its_line_of_the_table(number: int, which: int, tmp_path: Path) -> None:
     name, slip = SLIPS[number][which]

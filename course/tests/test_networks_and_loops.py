@@ -47,7 +47,7 @@ def test_right_ones(engine: str, tmp_path: Path) -> None:
     assert "a / b" not in {one.name for one in network.not_yet}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("old", "new", "row", "slip"),
     [

@@ -84,7 +84,7 @@ tuple(doctest.DocTestRunner().run(answered))
 """A last cell, which runs what the answers to the exercises show below the cells of the lesson."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", LESSONS)
 def test_a_lesson_runs_and_shows_what_calculus_says(number: int) -> None:
     """One test of all that a lesson is to do, which takes seconds to run."""

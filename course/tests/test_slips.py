@@ -22,7 +22,7 @@ METHODS = frozenset(need for trial in TRIALS.values() for need in trial.needs.sp
 # ------------------------------------------------------------------------------------- engines with a slip
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", engines.WRONG)
 def test_a_slip_is_told_by_name(name: str, seed: int) -> None:
@@ -195,7 +195,7 @@ def test_the_numbers_that_pytorch_does_not_know() -> None:
     assert all(outcomes["calls", f"how often {name}._backward() is called"] == 1.0 for name in "stuvL")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(5))
 def test_numbers_in_single_precision_are_right(seed: int, tmp_path: Path) -> None:
     pytest.importorskip("numpy", reason="needs numpy")
@@ -223,7 +223,7 @@ def seen_on(engine: ModelEngine, about: About) -> dict[str, Seen]:
     return seen
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [4, 7])
 @pytest.mark.parametrize("op", sorted({*rules.SLOPES, *rules.VALUES}))  # those of lessons 1 to 7, and relu

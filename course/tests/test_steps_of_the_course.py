@@ -13,7 +13,7 @@ from wengert_course import check
 from wengert_course.checks import steps
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", half_done.HALF)
 def test_a_half_done_engine(name: str, tmp_path: Path) -> None:
     step, text, slips, missing = half_done.HALF[name]
