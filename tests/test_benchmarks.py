@@ -603,10 +603,11 @@ def test_lines_are_counted():
     assert with_helpers == 1 + 9 + 3 + 6  # the residuals, a step, and the method of Runge and Kutta
 
 
-def test_the_control_problem_is_solved_alike():
+@pytest.mark.parametrize("stages", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_the_control_problem_is_solved_alike(stages):
     pytest.importorskip("casadi", reason="a peer")
     pytest.importorskip("scipy", reason="a solver")
-    text, differs = solving.solved(2)
+    text, differs = solving.solved(stages)
     assert not differs
     rows = [line for line in text.splitlines() if "trust-constr" in line]
     assert [row.split(" | ")[1] for row in rows] == ["CasADi", "Wengert"]

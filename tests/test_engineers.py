@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,7 +28,7 @@ def test_the_fit_is_that_of_another_integrator_and_of_differences() -> None:
         def slope(_: float, z: Any) -> list[float]:
             return [z[0] * (p[0] - p[1] * z[1]), z[1] * (p[3] * z[0] - p[2])]
 
-        solved = integrate.solve_ivp(slope, (0, 20), p[4:], "DOP853", range(21), rtol=1e-10, atol=1e-10)
+        solved = integrate.solve_ivp(slope, (0, 20), p[4:], "LSODA", range(21), rtol=1e-10, atol=1e-10)
         return np.log(solved.y / [fit_ode.HARES, fit_ode.LYNX]).T.ravel()
 
     found, errors, _ = fit_ode.fit(fit_ode.HARES, fit_ode.LYNX)
@@ -39,7 +40,27 @@ def test_the_fit_is_that_of_another_integrator_and_of_differences() -> None:
     assert (abs(found - posterior) < errors).all()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
+def solved_once() -> Iterator[None]:
+    """What takes seconds, and what the programs print too, is solved once."""
+
+    def once(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        found: dict[bytes, Any] = {}
+
+        def solved(given: Any) -> Any:
+            key = np.asarray(given).tobytes()
+            found[key] = found[key] if key in found else solve(given)
+            return found[key]
+
+        return solved
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimal_control, "by_scipy", once(optimal_control.by_scipy))
+        patch.setattr(garch, "fit", once(garch.fit))
+        yield
+
+
+@pytest.fixture
 def swing() -> Any:
     return optimal_control.by_scipy(30)
 

@@ -38,10 +38,10 @@ def data(kind: type[WengertEstimator]) -> tuple[Any, Any]:
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks provoke them
-@pytest.mark.parametrize("share", [4, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("share", [8, pytest.param(1, marks=pytest.mark.nightly)])
 @every_kind
 def test_all_that_scikit_learn_checks(kind: type[WengertEstimator], share: int) -> None:
-    """They fit it some hundred times: at each change each fourth of them, of the other kind others."""
+    """They fit it some hundred times: at each change each eighth of them, of the other kind others."""
     checks = [*estimator_checks_generator(kind(max_iter=40))]
     assert len(checks) > 55
     for estimator, check in checks[KINDS.index(kind) :: share]:

@@ -18,7 +18,7 @@ import wengert
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
-CHILDREN = 6
+CHILDREN = 4
 SECONDS = 60  # in which a child that does not hang has long ended, on a busy machine too
 
 PROGRAM = '''

@@ -122,7 +122,7 @@ def test_what_is_printed_runs() -> None:
 def shortest(wrong: dict[str, Any], names: list[str]) -> RandomProgram:
     """What Hypothesis shrinks a program to whose value is another one with a wrong operation."""
     hypothesis = pytest.importorskip("hypothesis")
-    quiet = hypothesis.settings(database=None, derandomize=True, max_examples=500, deadline=None)
+    quiet = hypothesis.settings(database=None, derandomize=True, max_examples=100, deadline=None)
 
     def differs(program: RandomProgram) -> bool:
         return fuzz.error(program.value_and_gradient(wrong), program.value_and_gradient()) > fuzz.TOLERANCE

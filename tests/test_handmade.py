@@ -551,6 +551,13 @@ def test_what_is_not_linear_has_no_local_derivative() -> None:
 # ------------------------------------------------------------------------------------- memory
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_is_there_stays() -> None:
+    """Modules that other tests have imported: the collector, which nodes by hand often call, need not visit them."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.mark.parametrize("count", [30_000, pytest.param(1_000_000, marks=pytest.mark.nightly)])
 def test_cycles_through_nodes_made_by_hand_are_collected(count: int) -> None:
     x = Value(0.5)

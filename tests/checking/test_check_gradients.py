@@ -90,6 +90,7 @@ def varies(partial: Any, leaves: list[Value]) -> bool:
 
 
 @pytest.mark.once  # rules of the table run in Python on both
+@pytest.mark.sampled(3)  # what is tried is the check
 @over_rows
 def test_every_operation_fails_with_a_rule_that_is_slightly_wrong(row: Any) -> None:
     """A thousandth off, or of the other sign; read over floats, and over Values where a second derivative shows it."""

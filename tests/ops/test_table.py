@@ -496,6 +496,7 @@ def holds(check: Callable[[ops.Op, int], None], row: ops.Op, count: int) -> bool
 
 
 @pytest.mark.once  # what is tried is a test
+@pytest.mark.sampled(3)
 @pytest.mark.mpmath
 @over_rows
 def test_a_disturbed_row_fails(row: ops.Op) -> None:
