@@ -53,6 +53,7 @@ TAILS: dict[str, list[tuple[float, ...]]] = {
 }
 
 
+@pytest.mark.sampled(2)  # the others of the table in test_native.py
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.nightly)])
 @over_rows
 def test_values_and_partials(row: ops.Op, count: int) -> None:
@@ -102,7 +103,7 @@ SMOOTH = [
 ]
 
 
-@pytest.mark.sampled(3)  # the rules of the table, which the engine's tests try whole
+@pytest.mark.sampled(6)  # the rules of the table, which the engine's tests try whole
 @pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
 def test_derivatives_that_are_compiled(row: ops.Op) -> None:
     """First and second ones, of which the recorded run shows each operation."""

@@ -176,8 +176,8 @@ def asking(name: str, make: Callable[[int], Any], thing: Callable[[Any], Any]) -
     return lambda x: told(lambda: ask(x))
 
 
-# Of each kind one in forty-eight of the names, of neighbouring kinds others; all of them at night.
-share = pytest.mark.parametrize("share", [48, pytest.param(1, marks=pytest.mark.nightly)])
+# Of each kind one in ninety-six of the names, of neighbouring kinds others; all of them at night.
+share = pytest.mark.parametrize("share", [96, pytest.param(1, marks=pytest.mark.nightly)])
 
 
 @pytest.mark.filterwarnings("ignore")

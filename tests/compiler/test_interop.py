@@ -100,6 +100,12 @@ CASES: list[Callable[[], Case]] = [moons, digits, names, pendulum]
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 
 
+def chiefly(one: Callable[[], Case]) -> Any:
+    """At each change the case that a library takes the shortest time for, the others at night."""
+    cases = [pytest.param(case, marks=[pytest.mark.nightly] * (case is not one)) for case in CASES]
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case.__name__)
+
+
 @functools.cache
 def called(case: Callable[[], Case]) -> tuple[Case, Any, Any, Any]:
     """A case whose function has been called on a batch; and the function's results and gradients on others."""
@@ -124,7 +130,7 @@ def flat(tree: dict[str, Any]) -> Any:
     return np.concatenate([np.ravel(x) for x in tree.values()])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @every_case
 def test_a_function_of_jax(case: Callable[[], Case], jax: Any) -> None:
     made, compiled, want, slopes = called(case)
@@ -189,8 +195,7 @@ def test_a_module_of_pytorch(case: Callable[[], Case], torch: Any) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.sampled(4)
-@every_case
+@chiefly(pendulum)
 def test_pytorch_compiles_it_whole(case: Callable[[], Case], torch: Any) -> None:
     made, compiled, want, slopes = called(case)
     module = compiled.to_torch()
@@ -203,8 +208,7 @@ def test_pytorch_compiles_it_whole(case: Callable[[], Case], torch: Any) -> None
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the exporter's own making
-@pytest.mark.sampled(4)
-@every_case
+@chiefly(digits)
 def test_what_onnx_runs(case: Callable[[], Case], torch: Any) -> None:
     pytest.importorskip("onnxscript", reason="needs onnxscript")
     runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")

@@ -117,7 +117,7 @@ def test_a_sweep_begins_with_what_comes_to_the_last_turns() -> None:
         assert "index" not in compiled.source()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.once  # what computes are the kernels
 @pytest.mark.parametrize("made", FOUND)
 def test_written_out_its_turns_are_what_was_there(made: Callable[[], Made]) -> None:

@@ -49,7 +49,7 @@ def agree(function: Any, points: Any, backend: str, rel: float = 1e-9) -> Any:
     return compiled
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_have_one_program_and_no_guard(name: str, backend: str) -> None:
@@ -123,7 +123,7 @@ SYSTEMS: dict[str, Any] = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_systems_have_one_program_for_all_pivots(name: str, backend: str) -> None:

@@ -26,7 +26,7 @@ def operands(row: ops.Op, count: int) -> list[list[float]]:
     return [[generator.uniform(low, high) for low, high in domain] for _ in range(count)]
 
 
-@pytest.mark.sampled(5)  # the same expressions as on inputs, which all are tried
+@pytest.mark.sampled(10)  # the same expressions as on inputs, which all are tried
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_operation_on_parameters(row: ops.Op) -> None:
     drawn = operands(row, 6)
@@ -45,7 +45,7 @@ def test_every_operation_on_parameters(row: ops.Op) -> None:
     lifted(total, 20)
 
 
-@pytest.mark.sampled(2)  # each is compiled in test_accuracy.py and test_native.py too
+@pytest.mark.sampled(5)  # each is compiled in test_accuracy.py and test_native.py too
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_operation_on_inputs(row: ops.Op) -> None:
     w = [Value(0.7), Value(1.3)]

@@ -156,7 +156,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("how", multiprocessing.get_all_start_methods())
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(how, marks=[pytest.mark.nightly] * (how == "forkserver"))  # what it pickles is what spawn does
+        for how in multiprocessing.get_all_start_methods()
+    ],
+)
 def test_pools_of_processes(how: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(POOLS)
     done = subprocess.run(

@@ -266,7 +266,7 @@ UNKNOWN = {("torch", "betainc"), ("jax", "j0"), ("jax", "j1")}  # what a library
 
 
 @pytest.mark.torch
-@pytest.mark.sampled(4)  # in each library other rows
+@pytest.mark.sampled(10)  # in each library other rows
 @pytest.mark.parametrize("language", LIBRARIES)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_row_is_written_in_every_library(row: ops.Op, language: str) -> None:

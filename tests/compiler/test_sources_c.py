@@ -85,7 +85,7 @@ def arguments(kernel: Any, count: int) -> list[Any]:
     ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @needs_gcc
 @pytest.mark.parametrize("model", [*MODELS, euler, *CARRIED], ids=lambda model: model.__name__)
 def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
                 assert difference(got, buffers.grad_arrays[n]) < 1e-12
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @needs_gcc
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_a_c_function_reads_and_writes_what_is_its_own(model: Any, tmp_path: Path) -> None:

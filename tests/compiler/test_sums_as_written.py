@@ -28,6 +28,10 @@ BACKENDS = [
     pytest.param(name, marks=[pytest.mark.jax] * (name == "xla")) for name in EVERY if EVERY[name].is_available()
 ]
 KINDS = ["floats", "Values"]
+BY_NIGHT = [  # XLA, which compiles for a second or two: at each change it is tried by `test_any_sum_that_cancels`
+    pytest.param(*each.values, marks=[*each.marks, *[pytest.mark.nightly] * (each.values == ("xla",))])
+    for each in BACKENDS
+]
 LONG = ("neumaier", "cascaded", "exact dot")  # XLA compiles these for seconds
 EPSILON = sys.float_info.epsilon
 w = Value(1.0)
@@ -144,7 +148,7 @@ def combinations(names: Iterable[str]) -> Any:
     return pytest.mark.parametrize(("name", "kind", "backend"), found)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @combinations([*ADDED, *OTHERS])
 def test_the_bits_are_those_of_the_function(name: str, kind: str, backend: Any) -> None:
     plain = made_of((ADDED | OTHERS)[name], kind)
@@ -172,7 +176,7 @@ def test_a_compensated_sum_is_exact(name: str, kind: str, backend: Any) -> None:
             assert abs(Fraction(got) - exact) <= abs(exact) * Fraction(EPSILON) + size * Fraction((6 * EPSILON) ** 2)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BY_NIGHT)
 def test_derivatives_are_those_of_the_function(backend: Any) -> None:
     a, b = Value(1.5), Value(0.25)
 
@@ -238,9 +242,13 @@ def expression(rng: random.Random) -> str:
     return terms[0].removeprefix("+")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_any_sum_that_cancels(backend: Any) -> None:
-    for seed in range(3 if backend == "xla" else 20):
+@pytest.mark.parametrize(
+    ("backend", "count"),
+    [pytest.param(*each.values, 1 if each.values == ("xla",) else 20, marks=each.marks) for each in BACKENDS]
+    + [pytest.param(*each.values, 4, marks=each.marks) for each in BY_NIGHT if each.values == ("xla",)],
+)
+def test_any_sum_that_cancels(backend: Any, count: int) -> None:
+    for seed in range(count):
         rng = random.Random(seed)
         scope: dict[str, Any] = {}
         first, last = expression(rng), expression(rng).replace("x[0]", "t")
@@ -322,8 +330,8 @@ INTEGERS: dict[str, tuple[Callable[[Any], Any], Callable[[int], Any]]] = {
 }
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("backend", BY_NIGHT)
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers_that_come_late(name: str, backend: Any) -> None:
     function, argument = INTEGERS[name]
@@ -334,7 +342,7 @@ def test_integers_that_come_late(name: str, backend: Any) -> None:
     assert "the function itself runs: an integer among the arguments is beyond 2**53" in compiled.report()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BY_NIGHT)
 @pytest.mark.parametrize("is_array", [False, True])
 def test_integers_that_come_late_in_a_batch(is_array: bool, backend: Any) -> None:
     def plain(n: int) -> Any:
