@@ -327,7 +327,7 @@ def counting(log: list[float]) -> Any:
     return function
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(18)
 @pytest.mark.filterwarnings("ignore:.*runs uncompiled")
 @pytest.mark.parametrize("backend", AVAILABLE)
 @pytest.mark.parametrize("how", ["map", "mean", "sum"])

@@ -178,14 +178,14 @@ def checked(f: Callable[..., Any], calls: list[tuple[Any, ...]], count: int, bac
     assert specializations(compiled) == [count, count], compiled.report()
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", MASKS)
 def test_a_condition_of_numbers_is_no_guard(name: str, backend: str) -> None:
     checked(MASKS[name], [tuple(point) for point in POINTS.tolist()], 1, backend)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.filterwarnings("ignore")

@@ -428,40 +428,42 @@ def test_what_is_the_same_for_all_examples_is_computed_once(backend: str) -> Non
     assert [step.out for step in program.each_step() if step.out.batched] == [program.outputs["out"]]
 
 
+def swung(x: Any) -> Any:
+    angle, speed = x[0], x[1]
+    for _ in range(10):
+        mass = 1.0 + 0.1 * wengert.sin(angle) ** 2
+        speed = speed - 0.05 * (wengert.sin(angle) * x[2] + 0.1 * speed * abs(speed)) / mass
+        angle = angle + 0.05 * speed
+    return angle
+
+
+def shot(x: Any) -> Any:
+    """Rows of a window, products by pairs, and a maximum."""
+    pairs = list(itertools.pairwise(x))
+    return [log(a * a + 1.0) * exp(-b) + wengert.maximum(a, b) for a, b in pairs] + [sum(a * b for a, b in pairs)]
+
+
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", [name for name in ("numpy", "native") if BACKENDS[name].is_available()])
-def test_steps_are_written_into_one_without_a_change_in_a_bit(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def swung(x: Any) -> Any:
-        angle, speed = x[0], x[1]
-        for _ in range(10):
-            mass = 1.0 + 0.1 * wengert.sin(angle) ** 2
-            speed = speed - 0.05 * (wengert.sin(angle) * x[2] + 0.1 * speed * abs(speed)) / mass
-            angle = angle + 0.05 * speed
-        return angle
-
-    def shot(x: Any) -> Any:  # rows of a window, products by pairs, and a maximum
-        pairs = list(itertools.pairwise(x))
-        return [log(a * a + 1.0) * exp(-b) + wengert.maximum(a, b) for a, b in pairs] + [sum(a * b for a, b in pairs)]
-
-    def total(x: Any) -> Any:
-        return sum(shot(x))
-
-    xs = np.random.default_rng(3).normal(size=(3, 5))
-    for make in (
-        lambda: grad(swung),
-        lambda: hessian(swung),
-        lambda: jacobian(shot),
-        lambda: hessian(total),
-    ):
-        counts, results = [], []
-        for inlined in (True, False):
-            with monkeypatch.context() as patch:
-                if not inlined:
-                    patch.setattr("wengert.compiler.trace.derived.inline", lambda program: None)
-                compiled = wengert.compile(make(), backend=backend)
-                results.append([*[compiled(x) for x in xs], compiled.map(xs)])
-                counts.append(compiled._runtime.last.latest.kernel.program.size)
-        assert counts[0] < counts[1]
-        assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
+@pytest.mark.parametrize(
+    "derivative",
+    [grad(swung), hessian(swung), jacobian(shot), hessian(lambda x: sum(shot(x)))],
+    ids=["slope", "Hessian", "Jacobian", "Hessian of a sum"],
+)
+def test_steps_are_written_into_one_without_a_change_in_a_bit(
+    derivative: Any, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    xs = np.random.default_rng(3).normal(size=(4, 7))
+    counts, results = [], []
+    for inlined in (True, False):
+        with monkeypatch.context() as patch:
+            if not inlined:
+                patch.setattr("wengert.compiler.trace.derived.inline", lambda program: None)
+            compiled = wengert.compile(derivative, backend=backend)
+            results.append([*[compiled(x) for x in xs], compiled.map(xs)])
+            counts.append(compiled._runtime.last.latest.kernel.program.size)
+    assert counts[0] < counts[1]
+    assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
 
 
 # -- what runs --------------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ FUNCTIONS = [kepler, cubic, fixed, chosen, nested, stepped]
 A, B = np.linspace(0.1, 0.8, 23), np.linspace(0.3, 2.1, 23)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_batches_and_their_gradients(f: Any, backend: str) -> None:
@@ -88,6 +88,7 @@ def beside(f: Any, backend: str) -> None:
         assert "specialization 2" not in each.report()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("f", [kepler, cubic, chosen, nested], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_further_orders(f: Any, backend: str) -> None:
