@@ -31,6 +31,7 @@ def test_random_programs(first: int) -> None:
 
 
 @pytest.mark.once  # what computes is the array program
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [1703, 2384])
 def test_programs_whose_cotangents_lie_transposed_in_memory(seed: int) -> None:
     """What is put together on top of one may not be reshaped, which would be a copy."""

@@ -169,12 +169,13 @@ def test_random_programs_access_what_is_theirs(width: int) -> None:
         agree(Checked(lifted, width), [generator.normal(size=(11, made.width))])
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("seed", [20_000, 20_001])
 @pytest.mark.parametrize("poison", [False, True])
-def test_random_programs(poison: bool) -> None:
-    for seed in range(20_000, 20_002):
-        error, refusal = lifting_fuzz.run(seed, poison, "native")
-        assert error < CLOSE
-        assert not refusal
+def test_random_programs(poison: bool, seed: int) -> None:
+    error, refusal = lifting_fuzz.run(seed, poison, "native")
+    assert error < CLOSE
+    assert not refusal
 
 
 # ------------------------------------------------------------------------------------------------- operations

@@ -680,7 +680,7 @@ def number_of(x: Any) -> Any:
     return x.data if isinstance(x, Value) else x
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("backend", ["numpy", "native", "xla"])
 @pytest.mark.parametrize("name", KINDS)
 def test_a_number_stays_of_its_kind(name: str, backend: str) -> None:
