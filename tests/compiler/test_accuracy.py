@@ -53,7 +53,7 @@ TAILS: dict[str, list[tuple[float, ...]]] = {
 }
 
 
-@pytest.mark.sampled(4)  # the others of the table in test_native.py
+@pytest.mark.sampled(4)  # test_native.py compiles half of the table at each change
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.nightly)])
 @over_rows
 def test_values_and_partials(row: ops.Op, count: int) -> None:

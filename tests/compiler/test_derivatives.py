@@ -110,7 +110,7 @@ def test_a_function_that_is_smooth_where_its_rule_is_not() -> None:
     assert [tiny(1e-20) for _ in range(3)] == [1e-20] * 3, "what (1 + x) - (1 - x) leaves of it is 0"
 
 
-LONG = (23,)  # LLVM compiles its second derivatives for 15 seconds: it has the normal quantile, and polygamma
+LONG = (23,)  # 15 seconds: the second derivatives of the normal quantile, and of what is made of it, are long
 
 
 @pytest.mark.parametrize("seed", [pytest.param(n, marks=[pytest.mark.nightly] * (n in LONG)) for n in range(40)])

@@ -45,7 +45,7 @@ def test_every_operation_on_parameters(row: ops.Op) -> None:
     lifted(total, 20)
 
 
-@pytest.mark.sampled(5)  # each is compiled in test_accuracy.py and test_native.py too
+@pytest.mark.sampled(5)  # rows are compiled in test_accuracy.py and test_native.py too
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_operation_on_inputs(row: ops.Op) -> None:
     w = [Value(0.7), Value(1.3)]

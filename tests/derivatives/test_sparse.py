@@ -77,7 +77,7 @@ def branched(draw: random.Random) -> Any:
 STRUCTURES = (*test_sparsity.STRUCTURES, arrow, picked, branched)
 
 
-@pytest.mark.sampled(26)  # each second structure; the dense ones of all, and their patterns, are in test_sparsity.py
+@pytest.mark.sampled(26)  # each second structure; test_sparsity.py has the patterns of the others
 @pytest.mark.parametrize(("seed", "structure"), [(seed, s) for s in STRUCTURES for seed in range(13)])
 def test_random_structures(structure: Any, seed: int) -> None:
     draw = random.Random(f"{structure.__name__} {seed}")
