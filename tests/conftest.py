@@ -67,7 +67,7 @@ def as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a session's machine code, which its processes share; and other sessions, if one is named for them."""
+    """The folder of a session's machine code, which its processes share; one that is named, which other sessions do."""
     if named := os.environ.get("WENGERT_TESTS_CACHE"):
         return Path(named)
     own = tmp_path_factory.getbasetemp()

@@ -16,6 +16,8 @@ from wengert.compiler.backends import BACKENDS
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.once  # a recording and its derivative: the engine takes no part
+
 AVAILABLE = [name for name in ("numpy", "native", "xla") if BACKENDS[name].is_available()]
 FORMS = ("pairs", "bars", "chain", "with_a_term_of_all", "ragged", "neighbours", "recurrences")
 PAIRS = [*itertools.combinations(range(8), 2)]
