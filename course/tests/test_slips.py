@@ -176,6 +176,17 @@ def test_the_truth_is_what_pytorch_gives(seed: int) -> None:
     assert compared > 700
 
 
+def test_the_gradients_that_are_drawn_for_the_chain_are_those_of_each_seed() -> None:
+    """Closure by closure: the number that is drawn for the last node is handed on to the first."""
+    parts = frozenset(NAMES) - {"backward"}
+    for seed in (1, 2):
+        (_, _, data), (where, _, grad) = diagnosis.expected(TRIALS["chain"], About(6, True, parts, METHODS, seed))
+        assert data == 10_001.0
+        assert grad == pytest.approx(float(where.rpartition("= ")[2]), rel=1e-5)
+    above = [diagnosis.expected(TRIALS["chain"], About(6, True, parts, METHODS, seed))[1][2] for seed in (1, 2)]
+    assert above[0] != above[1]
+
+
 def test_the_numbers_that_pytorch_does_not_know() -> None:
     about = About(7, True, frozenset(NAMES), METHODS)
     outcomes = {

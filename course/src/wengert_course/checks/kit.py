@@ -127,7 +127,7 @@ class Draw:
         return [{**at, "a": abs(at["a"])} for at in numbers] if written in POSITIVE else numbers
 
 
-@lru_cache(None)
+@lru_cache(1024)
 def _code(text: str, mode: str) -> CodeType:
     """A line of a program, which runs on many numbers and many engines."""
     return compile(text, "<string>", mode)

@@ -365,8 +365,10 @@ class Call:
             sweeps = with_grads
             if made.build is not None:
                 with_grads = with_grads and len(made.places) + len(values) > 0
+                # A long call's sweep comes with its gradient; but not while calls are compared with the function, and
+                # not by NumPy, whose rules may raise, which is an error of the call.
                 later = made.uncompiled is not None and made.checked >= CHECKED_CALLS and made.limit > 1
-                sweeps = with_grads and not later  # NumPy's rules may raise, which is an error of the call
+                sweeps = with_grads and not later
                 if sweeps:  # the derivatives of the results' sum, to see whether they are finite
                     space.weigh(made.computed)
             if not space.run(arrays, 1, sweeps, 1.0) or not space.guards_pass(0, 1):

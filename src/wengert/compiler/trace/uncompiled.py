@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wengert import functions, modes
+from wengert.derivatives import LinearMap
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.ops import BY_NAME, TABLE, TINY
@@ -97,17 +98,13 @@ class Uncompiled:
         """
         numbers = np.concatenate([params, *[np.ravel(np.asarray(x, float)) for x in arrays]]).tolist()
         with modes.suspended():
+            began = Value(0.0)._made
             given = [Value(x) if is_value else x for x, is_value in zip(numbers, self._are_values, strict=True)]
             made = self._run({**self._numbers, **dict(zip(self._given, given, strict=True))})
             pairs = zip([made[n] for n in self._results], cotangents, strict=True)
             reached = [(x, c) for x, c in pairs if c is not None and isinstance(x, Value)]
-            wanted = [x for x in given if isinstance(x, Value)]
-            graph = Graph(*[x for x, _ in reached], *wanted)
-            weights: dict[int, float] = {}
-            for n, (_, cotangent) in zip(graph.outputs, reached, strict=False):
-                weights[n] = weights.get(n, 0.0) + cotangent
-            sums = graph.pull_back(weights)
-        return np.array([sums[n] for n in graph.outputs[len(reached) :]])
+            run = LinearMap([x for x in given if isinstance(x, Value)], [x for x, _ in reached], began)
+            return np.array(run.vjp(dict(enumerate([c for _, c in reached]))))
 
     def _run(self, known: dict[int, Any]) -> list[Any]:
         """Return each instruction's Value or float, and the constants, so that index -1 - k is that of the k-th one."""
