@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 from typing import Any
 
@@ -312,6 +313,18 @@ def test_a_copy_with_a_memo_of_what_was_copied_before() -> None:
     assert twin._prev == (stand_in, stand_in)
 
 
+def test_the_size_of_terms_that_cancel() -> None:
+    """The sums of absolute values over all paths from the result."""
+    x, y = Value(3.0), Value(-2.0)
+    halves = wengert.mean([x, y]) - 0.5 * x  # 1/2 and 1/2 with respect to x
+    graph = Graph(halves * y - x.exp(), halves)
+    size = graph.pull_back({graph.outputs[0]: -2.0, graph.outputs[1]: 1.0}, absolute=True)
+    places = {id(value): place for place, value in enumerate(graph.values)}
+    through = 2.0 * 2.0 + 1.0  # of the halves, by both results
+    assert size[places[id(x)]] == pytest.approx(through + 2.0 * math.exp(3.0), rel=1e-15)
+    assert size[places[id(y)]] == pytest.approx(0.5 * through + 2.0 * abs(halves.data), rel=1e-15)
+
+
 def test_sweeps_over_the_flat_list() -> None:
     """Reverse and forward mode, in floats: the bits of `backward()`, and no gradient is touched."""
     x, w = Value(0.5), Value(2.0)
@@ -330,6 +343,8 @@ def test_sweeps_over_the_flat_list() -> None:
     cut = graph.pull_back({graph.outputs[0]: 1.0}, first=places[id(old)])
     assert cut[places[id(old)]] == old.grad
     assert [cut[places[id(v)]] for v in (x, w)] == [0.0, 0.0]
+    size = graph.pull_back({graph.outputs[1]: -1.0}, absolute=True)
+    assert size[places[id(w)]] == pytest.approx(2.0 * old.data, rel=1e-15)
     tangents = graph.push_forward({places[id(x)]: 1.0})
     assert tangents[graph.outputs[0]] == pytest.approx(x.grad, rel=1e-14)
     assert tangents[graph.outputs[1]] == 0.0

@@ -16,8 +16,8 @@ cdef Py_ssize_t _write(tuple values, unsigned short[::1] codes, long long[::1] s
 cdef object _copy_node(Value node, dict memo)
 @cython.locals(i=Py_ssize_t, at=Py_ssize_t, place=Py_ssize_t)
 cdef int _write_partials(tuple values, const long long[::1] starts, const long long[::1] operands, double[::1] partials, bint of_results) except -1
-@cython.locals(at=Py_ssize_t, x=Py_ssize_t, place=Py_ssize_t)
-cdef int _pull_back(const long long[::1] starts, const long long[::1] operands, const double[::1] partials, double[::1] sums, unsigned char[::1] reached, Py_ssize_t first, Py_ssize_t low, Py_ssize_t high) except -1
+@cython.locals(at=Py_ssize_t, x=Py_ssize_t, place=Py_ssize_t, term=double)
+cdef int _pull_back(const long long[::1] starts, const long long[::1] operands, const double[::1] partials, double[::1] sums, unsigned char[::1] reached, Py_ssize_t first, Py_ssize_t low, Py_ssize_t high, bint absolute) except -1
 @cython.locals(at=Py_ssize_t, x=Py_ssize_t, place=Py_ssize_t)
 cdef int _push_forward(const long long[::1] starts, const long long[::1] operands, const double[::1] partials, double[::1] sums, unsigned char[::1] reached) except -1
 @cython.locals(at=Py_ssize_t, end=Py_ssize_t, i=Py_ssize_t, place=Py_ssize_t, used=Py_ssize_t, column=Py_ssize_t, half=Py_ssize_t, partner=Py_ssize_t, code=int, lost=bint, x=double, weight=double, inverse=double, slope=double, exponent=double)

@@ -140,11 +140,12 @@ class Graph:
         _write_partials(self.values, self.starts, self.operands, partials, of_results)
         return _read_only(partials)
 
-    def pull_back(self, cotangents: Mapping[int, float], first: int = 0) -> array[float]:
+    def pull_back(self, cotangents: Mapping[int, float], first: int = 0, absolute: bool = False) -> array[float]:
         """Reverse mode: compute the cotangent of every instruction from given ones, a mapping from index to cotangent.
 
         The results have the same bits as those of `backward()`; no `grad` is read or written. Instructions before the
-        index `first` are left out.
+        index `first` are left out. If `absolute`, the absolute values of the terms are added up: a cotangent that is
+        far smaller than that has lost digits, as its terms cancel.
 
         Raises:
             ArgumentError: `first` is not an index of an instruction.
@@ -153,20 +154,22 @@ class Graph:
         >>> graph = Graph(2 - x * x)
         >>> list(graph.pull_back({2: 1.0}))
         [-6.0, -1.0, 1.0]
+        >>> list(Graph(x * 5.0 - x * 4.0).pull_back({3: 1.0}, absolute=True))
+        [9.0, 1.0, 1.0, 1.0]
         """
         if not 0 <= first <= len(self.values):
             raise ArgumentError(f"first is {first}; expected the index of an instruction, from 0 to {len(self.values)}")
         sums = array("d", [0.0]) * len(self.values)
         reached = bytearray(len(self.values))
         for place, cotangent in cotangents.items():
-            sums[place] += cotangent
+            sums[place] += abs(cotangent) if absolute else cotangent
             reached[place] = True
-        partials, last = self._local_partials, len(self.values)
-        for place in reversed(self._results):
+        partials, last = self.partials if absolute else self._local_partials, len(self.values)
+        for place in reversed([] if absolute else self._results):
             if first <= place < last:
-                _pull_back(self.starts, self.operands, partials, sums, reached, first, place + 1, last)
+                _pull_back(self.starts, self.operands, partials, sums, reached, first, place + 1, last, False)
                 last = self._pull_results_back(place, sums, reached, first)
-        _pull_back(self.starts, self.operands, partials, sums, reached, first, first, last)
+        _pull_back(self.starts, self.operands, partials, sums, reached, first, first, last, absolute)
         return sums
 
     def _pull_results_back(self, last: int, sums: Any, reached: bytearray, first: int) -> int:
@@ -352,7 +355,15 @@ def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, par
 
 
 def _pull_back(
-    starts: Array, operands: Array, partials: Array, sums: Array, reached: Array, first: Int, low: Int, high: Int
+    starts: Array,
+    operands: Array,
+    partials: Array,
+    sums: Array,
+    reached: Array,
+    first: Int,
+    low: Int,
+    high: Int,
+    absolute: bool,
 ) -> None:
     """Apply the chain rule backwards from `high` - 1 to `low`, where an output depends on the node: elsewhere 0 * inf
     is nan. Instructions before `first` are left out.
@@ -362,7 +373,8 @@ def _pull_back(
             for at in range(starts[place], starts[place + 1]):
                 x = operands[at]
                 if x >= first:
-                    sums[x] += partials[at] * sums[place]
+                    term = partials[at] * sums[place]
+                    sums[x] += ieee.fabs(term) if absolute else term
                     reached[x] = 1
 
 

@@ -18,6 +18,7 @@ from tests.compiler.checks import batch_of, same, warned
 from wengert import Value
 from wengert.compiler import policy
 from wengert.compiler.backends import BACKENDS
+from wengert.compiler.runtime import Runtime
 from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
@@ -296,6 +297,22 @@ def test_prepare_has_all_done_before_the_first_call(monkeypatch: pytest.MonkeyPa
     counted.of(compiled)
     same(compiled(0.25, y=0.5), line(0.25, 0.5), [W, B])
     assert counted.calls == 1  # the first call's number is a power of two
+
+
+def test_prepare_compares_with_the_run_that_was_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[Any] = []
+    checked = Runtime.checked
+
+    def noted(self: Any, entry: Any, served: Any, call: Any, *rest: Any) -> Any:
+        compared.extend([call(), call()])  # does not run the function
+        return checked(self, entry, served, call, *rest)
+
+    monkeypatch.setattr(Runtime, "checked", noted)
+    compiled = wengert.compile(line)
+    compiled.prepare(0.5, y=0.3)
+    assert compared[0] is compared[1]
+    same(compared[0], line(0.5, 0.3), [W, B])
+    assert ": 0 calls, 1 of them checked" in compiled.report()
 
 
 def test_prepare_uses_copies_and_says_what_cannot_be_compiled() -> None:

@@ -689,8 +689,13 @@ class Runtime:
             self.function(*args, **named)
             return
 
+        function_run: Any = None  # as in `single`
+        results: list[Any] = []  # of the function itself, once it has run here
+
         def eager() -> Any:
-            return arguments.eager(self.function)
+            if results:
+                return results[0]
+            return arguments.eager(self.function if function_run is None else function_run.derivative)
 
         entry = self.entry_for(arguments, 0)
         for _ in range(2 + policy.SPECIALIZATIONS):
@@ -699,7 +704,7 @@ class Runtime:
             ran = self.run(entry, arguments, 1, "")
             if ran.ran is not None:
                 if ran.found is not None:
-                    self.checked(entry, ran.served(), eager, lambda: arguments, ran.found)
+                    self.checked(entry, ran.served(), eager, lambda: arguments, ran.found, function_run)
                     ran.ran.checked = policy.CHECKED_CALLS
                 return
             if entry.candidate is not None:
@@ -708,8 +713,10 @@ class Runtime:
             with self.alone_to_record() as alone:
                 if not alone:
                     return
-                recorded, _ = self.recorded_for(arguments)
+                recorded, derived = self.recorded_for(arguments)
                 result, watch = self.observe(entry, functools.partial(arguments.eager, recorded), arguments)
+                results = [result] if derived is None else []
+                function_run = None if derived is None else derived.run_of(result)
                 if watch is None:
                     return
                 self.record(entry, arguments, 0, result, watch)

@@ -639,11 +639,16 @@ def pulled_back(results: Sequence[Any], cotangents: Sequence[float], wanted: Seq
         weights[place] = weights.get(place, 0.0) + weight
     computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
     first = max(computed, default=-1) + 1  # the rest of their graphs is skipped
-    grads: Any = graph.pull_back(weights, first)
+    return graph, places, first, weights, _swept(graph, weights, first)
+
+
+def _swept(graph: Graph, cotangents: dict[int, float], first: int, absolute: bool = False) -> Any:
+    """Pull cotangents back to the operations from `first` on, and from these to the operands that come before."""
+    grads: Any = graph.pull_back(cotangents, first, absolute)
     if first:
         grads = np.array(grads)
-        _add_to_computed(graph, first, grads)
-    return graph, places, first, weights, grads
+        _add_to_computed(graph, first, grads, np.abs if absolute else np.array)
+    return grads
 
 
 def grads_of(
@@ -667,12 +672,7 @@ def grads_of(
     graph, places, first, weighted, grads = pulled
 
     def sizes() -> Any:
-        added = [abs(weighted.get(place, 0.0)) for place in range(len(graph))]
-        for node in range(len(graph) - 1, first - 1, -1):
-            for n in range(graph.starts[node], graph.starts[node + 1] if added[node] else 0):
-                if graph.operands[n] >= 0:
-                    added[graph.operands[n]] += abs(graph.partials[n]) * added[node]
-        return spread(added)
+        return spread(_swept(graph, weighted, first, absolute=True))
 
     def spread(numbers: Any) -> Any:
         made = np.zeros(len(every))
@@ -682,14 +682,14 @@ def grads_of(
     return spread(grads), sizes
 
 
-def _add_to_computed(graph: Graph, first: int, grads: Any) -> None:
+def _add_to_computed(graph: Graph, first: int, grads: Any, size: Any) -> None:
     """Add the contributions of operations from `first` on to the derivatives with respect to positions before it."""
     operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
     users = np.repeat(np.arange(len(graph)), np.diff(starts))
     at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
     at = at[grads[users[at]] != 0.0]  # 0 times infinity would be nan
     with np.errstate(all="ignore"):
-        np.add.at(grads, operands[at], np.array(graph.partials)[at] * grads[users[at]])
+        np.add.at(grads, operands[at], size(graph.partials)[at] * grads[users[at]])
 
 
 def _age(value: Any) -> int:
