@@ -31,6 +31,7 @@ PACKAGE = Path("src", "wengert")
 MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fused", "compiler.call.captures",
            "compiler.call.executable", "compiler.call.argument_reader", "compiler.call.callpath",
            "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", "training.batches")
+SHARED = "_shared"  # as there: what Cython itself adds for views of arrays is compiled once, not in each module
 
 DIRECTIVES = {
     "language_level": 3,
@@ -69,16 +70,14 @@ def extensions() -> list[Extension]:
     """One for each module of MODULES that has a `.pxd` beside it."""
     if wished("WENGERT_PURE"):
         return []
-    return [
-        Extension(
-            ".".join(path.relative_to("src").with_suffix("").parts),
-            [path.as_posix()],
-            depends=[s.as_posix() for s in sources()],
-            optional=True,
-        )
+    modules = {
+        ".".join(path.relative_to("src").with_suffix("").parts): [path.as_posix()]
         for path in sources()
         if path.suffix == ".py"
-    ]
+    }
+    modules |= {f"wengert.{SHARED}": [f"wengert.{SHARED}.c"]} if modules else {}  # Cython writes it, and names it so
+    depends = [path.as_posix() for path in sources()]
+    return [Extension(name, files, depends=depends, optional=True) for name, files in modules.items()]
 
 
 def explained(error: BaseException) -> str:
@@ -163,6 +162,7 @@ class BuildEngine(build_ext):
                 compiler_directives=DIRECTIVES,
                 include_path=["src"],
                 build_dir="build/cython",
+                shared_utility_qualified_name=f"wengert.{SHARED}",
                 cache=kept or None,
                 force=not kept,  # a change of the directives above would go unnoticed
                 nthreads=0 if os.name == "nt" else os.cpu_count() or 0,  # processes, which Windows is slow to start

@@ -319,6 +319,7 @@ class TestLoader:
             record += f"{_loader.source_hash(name.encode()).hex()}  {name}\n"
             (tmp_path / (name.partition(".")[0] + self.suffix)).touch()
         self.record(tmp_path).write_text(record)
+        (tmp_path / (_loader.SHARED + self.suffix)).touch()
         return tmp_path
 
     def record(self, folder: Path) -> Path:

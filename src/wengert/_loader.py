@@ -52,6 +52,9 @@ COMPILED = (
 )
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
 
+SHARED = "_shared"
+"""What Cython itself adds to them: an extension without a source here."""
+
 REBUILD = "pip install -e ."
 """The command that recompiles a source tree."""
 
@@ -154,6 +157,8 @@ def _changed(folder: str, built: list[str]) -> str | None:
     recorded = _record(folder)
     if not recorded:
         return "the record of the sources that the extensions were compiled from is missing"
+    if not _extension(folder, SHARED):
+        return f"{SHARED} has no extension, but other modules have"
     for expected, name in map(str.split, recorded):
         if name.endswith(".py") and name.removesuffix(".py").replace("/", ".") not in built:
             return f"{name} has no extension, but other modules have"
