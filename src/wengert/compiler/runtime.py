@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import repeat
 from types import FunctionType
 from typing import Any
 from weakref import WeakSet
@@ -25,7 +24,8 @@ from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
 from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
-from wengert.compiler.call import CacheEntry, Call, partials_of, same
+from wengert.compiler.call import CacheEntry, Call, same
+from wengert.compiler.comparison import difference, matches
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.results import no_number, reduce_results, reduce_values, rows_of_numbers
 from wengert.compiler.trace import (
@@ -40,14 +40,8 @@ from wengert.compiler.trace import (
     Unrecordable,
     are_wide,
     derived_from,
-    grads_of,
     is_watched,
-    kind_of,
     lines_apart,
-    number_of,
-    numbers_in,
-    primal_of,
-    pulled_back,
     random_state,
     readers_of,
     record,
@@ -55,7 +49,6 @@ from wengert.compiler.trace import (
     rows_of,
 )
 from wengert.derivatives import derivations_of, signature_of
-from wengert.engine import Many
 from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
@@ -582,7 +575,7 @@ class Runtime:
         self, entry: CacheEntry, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any
     ) -> bool:
         """Return True if a specialization matches the function's result; else drop it."""
-        reason = self.difference(made, entry.layout, arguments, example, result)
+        reason = difference(made, entry.layout, arguments, example, result)
         if not reason:
             made.checked += 1
             entry.checks += 1
@@ -603,40 +596,6 @@ class Runtime:
             self.fall_back(entry, why)
         else:
             warn(f"a recording of {self.name} is dropped: {why}")
-
-    @np.errstate(all="ignore")
-    def difference(
-        self, made: Specialization, layout: Any, arguments: Arguments, example: Sequence[Any], result: Any
-    ) -> str:
-        """Say how a specialization differs from the function's result for an example; empty if it does not."""
-        arrays: Any = arguments.numbers(example)
-        structure, leaves, cotangents = made.structure, [primal_of(result)], [1.0]
-        if structure is not None:
-            parts = structure.leaves_of(result)
-            if parts is None:
-                return "the structure of its result, or a type of number in it, differs between calls"
-            if structure.are_others(parts, arguments.values()):
-                return "a Value in its result is not the same argument or parameter at each call"
-            leaves, cotangents = parts, structure.cotangents(made.checked)
-        elif layout is not None:
-            numbers = layout.leaves(result)
-            if numbers is None:
-                return "the structure of its result differs between calls"
-            leaves, cotangents = numbers, [0.0] * len(numbers)
-        elif made.shape != ():
-            cotangents = [0.0]
-        elif kind_of(leaves[0]) is not made.kind:
-            return f"its result was a {made.kind.__name__}, and is a {kind_of(leaves[0]).__name__}"
-        want: Any = np.asarray(numbers_in(leaves), float)
-        grads = None if modes.grad_disabled() else grads_of(leaves, cotangents, made, arguments.values())
-        if arguments.signature.batched:  # one example would not show how examples are added
-            arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
-            want, grads = np.tile(want.reshape(-1), 2), grads and (2.0 * grads[0], grads[1])
-        with made.acquire() as space:
-            if space.stale_capture():  # it has changed since
-                return ""
-            space.load()
-            return made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, grads, cotangents)
 
     @contextmanager
     def alone_to_compile(self, entry: CacheEntry) -> Iterator[bool]:
@@ -814,37 +773,6 @@ def too_many(entry: CacheEntry) -> str:
         f"{lines_apart([made.guards for made in entry.specializations])}: write wengert.maximum, wengert.where or "
         "wengert.softmax, which are the same for all numbers (and wengert.pick(values, index) where an integer chooses)"
     )
-
-
-def matches(found: Any, result: Any, made: Specialization) -> bool:
-    """Return True if a specialization's result has the function's numbers and derivatives, up to rounding."""
-    structure, agree = made.structure, made.kernel.agree
-    theirs: list[Any] | None = [primal_of(result)]
-    ours: list[Any] | None = [found]
-    if structure is not None:
-        ours, theirs = structure.leaves_of(found), structure.leaves_of(result)
-    elif kind_of(primal_of(result)) is not made.kind:
-        return False
-    if ours is None or theirs is None or not _are_close(ours, theirs, agree):
-        return False
-    weights = repeat(1.0) if structure is None else structure.cotangents(made.checked)
-    triples = [each for each in zip(ours, theirs, weights, strict=False) if each[2] and isinstance(each[0], Many)]
-    if not triples:  # plain numbers, or no graph
-        return True
-    ours, theirs, weights = map(list, zip(*triples, strict=True))
-    pulled = pulled_back(theirs, weights, ours[0]._operands)
-    if pulled is None:
-        return False
-    _, places, _, _, grads = pulled
-    got = partials_of(found) if structure is None else ours[0]._pull_back(zip(ours, weights, strict=True)).tolist()
-    return _are_close(got, [grads[place] for place in places], agree)
-
-
-def _are_close(ours: Sequence[Any], theirs: Sequence[Any], agree: float) -> bool:
-    for x, y in zip(ours, theirs, strict=True):
-        if x is not y and not abs(number_of(x) - number_of(y)) <= agree * abs(number_of(y)):
-            return False
-    return True
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:

@@ -8,7 +8,7 @@ from wengert.compiler.trace.purity import DRAWS, PurityCheck
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.readers import readers_of
 from wengert.compiler.trace.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
-from wengert.compiler.trace.recording import Candidate, grads_of, numbers_in, primal_of, pulled_back, record
+from wengert.compiler.trace.recording import Candidate, numbers_in, primal_of, record
 from wengert.compiler.trace.rows import rows_of
 from wengert.compiler.trace.specialization import Specialization, lines_apart
 from wengert.compiler.trace.structure import Aux, kind_of, take_apart
@@ -26,6 +26,6 @@ __all__ += [
     "derived_from",
     "entries_in",
 ]
-__all__ += ["flatten_argument", "grads_of", "is_watched", "kind_of", "lines_apart", "number_of"]
-__all__ += ["numbers_in", "primal_of", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread"]
+__all__ += ["flatten_argument", "is_watched", "kind_of", "lines_apart", "number_of"]
+__all__ += ["numbers_in", "primal_of", "random_state", "readers_of", "record", "recorder_of_thread"]
 __all__ += ["rows_of", "take_apart"]

@@ -50,7 +50,7 @@ from wengert.engine import Value
 from wengert.errors import Line
 from wengert.graph import Graph
 
-__all__ = ["Candidate", "grads_of", "numbers_in", "primal_of", "pulled_back", "record"]
+__all__ = ["Candidate", "numbers_in", "primal_of", "record"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that two numbers are equal
@@ -620,76 +620,6 @@ def primal_of(result: Any) -> Any:
     """Return a result without auxiliary numbers, or out of an array without axes."""
     result = result.result if isinstance(result, Aux) else result
     return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
-
-
-def pulled_back(results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any]) -> Any:
-    """Pull cotangents back from results to Values.
-
-    Returns:
-        The graph of the results; the positions of the Values in it; the first position that is not skipped; the weight
-        of each result, by its position; and the derivatives with respect to each position. None if a Value is given
-        twice.
-    """
-    if len(set(map(id, wanted))) < len(wanted):
-        return None
-    graph = Graph(*results, *wanted)
-    places = graph.outputs[len(results) :]
-    weights: dict[int, float] = {}
-    for place, weight in zip(graph.outputs, cotangents, strict=False):
-        weights[place] = weights.get(place, 0.0) + weight
-    computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
-    first = max(computed, default=-1) + 1  # the rest of their graphs is skipped
-    return graph, places, first, weights, _swept(graph, weights, first)
-
-
-def _swept(graph: Graph, cotangents: dict[int, float], first: int, absolute: bool = False) -> Any:
-    """Pull cotangents back to the operations from `first` on, and from these to the operands that come before."""
-    grads: Any = graph.pull_back(cotangents, first, absolute)
-    if first:
-        grads = np.array(grads)
-        _add_to_computed(graph, first, grads, np.abs if absolute else np.array)
-    return grads
-
-
-def grads_of(
-    results: Sequence[Any], cotangents: Sequence[float], recording: Specialization, arguments: Sequence[Any]
-) -> Any:
-    """Return the derivatives of the function's own results, weighted by cotangents, with respect to a specialization's
-    parameters, then Values among the arguments, and a function that returns the sums of absolute values that were added
-    up to each. None if the results have no graph.
-    """
-    pairs = [(x, weight) for x, weight in zip(results, cotangents, strict=True) if weight]
-    if not pairs or not all(isinstance(x, Value) for x, _ in pairs):
-        return None
-    results, cotangents = zip(*pairs, strict=True)
-    every = [*recording.parameters, *arguments]
-    own: Sequence[int] = range(len(every))  # captured floats have no derivatives
-    if recording.own is not None:
-        own = [*recording.own, *range(len(recording.parameters), len(every))]
-    pulled = pulled_back(results, cotangents, [every[n] for n in own])
-    if pulled is None:
-        return None
-    graph, places, first, weighted, grads = pulled
-
-    def sizes() -> Any:
-        return spread(_swept(graph, weighted, first, absolute=True))
-
-    def spread(numbers: Any) -> Any:
-        made = np.zeros(len(every))
-        made[list(own)] = [numbers[place] for place in places]
-        return made
-
-    return spread(grads), sizes
-
-
-def _add_to_computed(graph: Graph, first: int, grads: Any, size: Any) -> None:
-    """Add the contributions of operations from `first` on to the derivatives with respect to positions before it."""
-    operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
-    users = np.repeat(np.arange(len(graph)), np.diff(starts))
-    at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
-    at = at[grads[users[at]] != 0.0]  # 0 times infinity would be nan
-    with np.errstate(all="ignore"):
-        np.add.at(grads, operands[at], size(graph.partials)[at] * grads[users[at]])
 
 
 def _age(value: Any) -> int:
