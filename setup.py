@@ -172,6 +172,7 @@ class BuildEngine(build_ext):
             return False
         for ext, made in zip(self.extensions, translated, strict=True):
             ext.sources = made.sources
+        self.extensions.sort(key=lambda ext: -os.path.getsize(ext.sources[0]))  # what takes longest begins first
         return True
 
     def _record(self) -> Path:
