@@ -93,8 +93,9 @@ def fit(
         regularization: called once per batch; its result, such as `l2(...)`, is added to the mean loss.
         clip_norm: the largest norm of the gradient (see clip_grad_norm); None does not clip.
         shuffle: True goes through the data in a new random order in each epoch.
-        seed: makes the orders reproducible: each is sorted(examples, key=lambda _: rng.getrandbits(64)) with
-            rng = random.Random(seed); None uses Python's module `random` and its seed.
+        seed: makes the orders reproducible; None uses Python's module `random` and its seed. An epoch begins with the
+            order of the data. For ``last`` from len(X) - 1 down to 1, it swaps the examples at ``last`` and at
+            ``rng.getrandbits(32) * (last + 1) >> 32``, with ``rng = random.Random(seed)`` for the whole run.
         progress: True shows progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; the run ends if it returns True. Without a callback and
             without validation, other threads may see parameters that are a tenth of a second old.

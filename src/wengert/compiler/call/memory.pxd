@@ -76,8 +76,10 @@ cdef extern from *:
     {
         const long long *from = (const long long *)(intptr_t)source, *chosen = (const long long *)(intptr_t)places;
         long long *to = (long long *)(intptr_t)target;
+        unsigned long long signs = 0; /* whose first bit is set once a place or its distance to the last is negative */
         for (long long i = 0; i < n; i++)
-            if ((unsigned long long)chosen[i] >= (unsigned long long)count) return 0;
+            signs |= (unsigned long long)chosen[i] | ((unsigned long long)(count - 1) - (unsigned long long)chosen[i]);
+        if (signs >> 63) return 0;
         if (width == 1)
             for (long long i = 0; i < n; i++) to[i] = from[chosen[i]];
         else if (width < 8)
@@ -141,16 +143,13 @@ cdef extern from *:
     static CYTHON_UNUSED double wengert_squares(long long at, long long n)
     {
         const double *x = (const double *)(intptr_t)at;
-        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+        double sums[8] = {0.0}, total = 0.0;
         long long i = 0;
-        for (; i + 4 <= n; i += 4) {
-            a += x[i] * x[i];
-            b += x[i + 1] * x[i + 1];
-            c += x[i + 2] * x[i + 2];
-            d += x[i + 3] * x[i + 3];
-        }
-        for (; i < n; i++) a += x[i] * x[i];
-        return a + b + (c + d);
+        for (; i + 8 <= n; i += 8)
+            for (int k = 0; k < 8; k++) sums[k] += x[i + k] * x[i + k];
+        for (; i < n; i++) total += x[i] * x[i];
+        for (int k = 0; k < 8; k++) total += sums[k];
+        return total;
     }
 
     static CYTHON_UNUSED double wengert_total(long long at, long long n)
