@@ -1,6 +1,6 @@
 """The instructions that the engine executes, counted for two commits in one run.
 
-    python -m benchmarks.instructions [--base COMMIT] [--head COMMIT] [--built FOLDER]
+    python -m benchmarks.instructions [--base COMMIT] [--head COMMIT]
 
 Times on a shared machine vary by a tenth and more; counts of instructions by less than a thousandth. So this
 is what CI holds: it fails when a workload takes 5 % more instructions than before. Both commits are compiled
@@ -88,11 +88,11 @@ def count(package: Path, workload: str) -> int:
     return (totals[1] - totals[0]) // (many - few)
 
 
-def compare(base: str, head: str, built: Path | None = None) -> bool:
-    """Print a table of both commits' counts; whether none grew past the limit. The head may be `built` already."""
+def compare(base: str, head: str) -> bool:
+    """Print a table of both commits' counts; whether none grew past the limit."""
     good = True
     with tempfile.TemporaryDirectory() as folder:
-        packages = [build(base, Path(folder, "base")), built or build(head, Path(folder, "head"))]
+        packages = [build(base, Path(folder, "base")), build(head, Path(folder, "head"))]
         print(f"instructions a step     {base[:10]:>14} {head[:10]:>14}   change")
         for workload in STEPS:
             before, after = (count(package, workload) for package in packages)
@@ -108,7 +108,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.instructions", description=__doc__.split("\n\n")[0])
     parser.add_argument("--head", default="HEAD", help="the commit that is judged (default: HEAD)")
     parser.add_argument("--base", help="what it is compared with (default: the last release tag or the merge base)")
-    parser.add_argument("--built", type=Path, help="the folder that the head is installed in (default: it is compiled)")
     options = parser.parse_args(argv)
     if not shutil.which("valgrind"):
         print("this counts with Valgrind, which is not installed: apt-get install valgrind", file=sys.stderr)
@@ -118,7 +117,7 @@ def main(argv: list[str] | None = None) -> int:
     if not head or not base:
         print(f"no such commit: {options.head if not head else options.base or 'a base'}", file=sys.stderr)
         return 2
-    return 0 if compare(base, head, options.built) else 1
+    return 0 if compare(base, head) else 1
 
 
 if __name__ == "__main__":

@@ -277,14 +277,6 @@ def test_growth_past_the_limit_fails(monkeypatch, capsys):
     assert "+4.90%\n" in out
 
 
-def test_what_is_built_already_is_counted_as_it_is(monkeypatch, tmp_path):
-    packages = []
-    monkeypatch.setattr(instructions, "build", lambda commit, folder: commit)
-    monkeypatch.setattr(instructions, "count", lambda package, workload: packages.append(package) or 1000)
-    assert instructions.compare("a", "b", tmp_path)
-    assert packages == ["a", tmp_path] * len(instructions.STEPS)
-
-
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", preparation.SHAPES)
 def test_what_is_prepared_is_the_program(name):
