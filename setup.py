@@ -153,8 +153,10 @@ class BuildEngine(build_ext):
         """Python to C; False where this Cython cannot."""
         from Cython import __version__  # only a build needs Cython; an sdist does not
         from Cython.Build import cythonize
+        from Cython.Compiler import Options
         from Cython.Compiler.Errors import CompileError as Untranslatable
 
+        Options.emit_code_comments = False  # the lines of Python beside their C, for a reader
         kept = os.environ.get("CYTHON_CACHE_DIR")  # what is translated of the same files is translated once
         if kept:  # Cython's own cache looks at no .pxd beside a .py
             kept = os.path.join(kept, hashlib.sha256(b"".join(path.read_bytes() for path in sources())).hexdigest())

@@ -64,6 +64,7 @@ def tree(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (tmp_path / "stand-ins/Cython/Compiler/Errors.py").write_text("class CompileError(Exception): pass\n")
+    (tmp_path / "stand-ins/Cython/Compiler/Options.py").touch()
     return tmp_path
 
 
