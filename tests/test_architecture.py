@@ -364,9 +364,10 @@ class TestLoader:
         (folder / "engine.pxd").unlink()
         assert self.decide(folder) == (False, "engine.pxd was deleted after the extensions were compiled", True)
 
-    def test_all_or_none(self, folder: Path) -> None:
-        (folder / f"optim{self.suffix}").unlink()
-        assert self.decide(folder) == (False, "optim.py has no extension, but other modules have", True)
+    @pytest.mark.parametrize(("name", "said"), [("optim", "optim.py"), (_loader.SHARED, _loader.SHARED)])
+    def test_all_or_none(self, folder: Path, name: str, said: str) -> None:
+        (folder / f"{name}{self.suffix}").unlink()
+        assert self.decide(folder) == (False, f"{said} has no extension, but other modules have", True)
 
     def test_extensions_of_unknown_origin(self, folder: Path) -> None:
         self.record(folder).unlink()

@@ -476,6 +476,15 @@ def test_the_first_call_records_and_returns_what_the_program_gives() -> None:
     assert (entry.calls, len(entry.specializations), entry.checks) == (1, 1, 1)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("make", [grad, jacobian, hessian])
+@pytest.mark.parametrize("f", [lambda x: abs(x - 1.5), lambda x: x**3, lambda x: exp(2.0 * x)])
+def test_of_one_number_with_respect_to_one(backend: str, make: Any, f: Any) -> None:
+    compiled = wengert.compile(make(f), backend=backend)
+    for x in (0.3, 0.4, 0.5):
+        assert compiled(x) == pytest.approx(make(f)(x), rel=1e-12)
+
+
 @pytest.mark.parametrize("make", [grad, value_and_grad, jacobian, hessian, hvp])
 def test_the_first_call_is_compared_with_the_run_that_it_recorded(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from wengert.derivatives import grad as module

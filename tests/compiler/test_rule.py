@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import subprocess
 import sys
 import warnings
@@ -130,6 +131,12 @@ def test_whatever_is_drawn_changes_the_state(name: str, is_found: bool, monkeypa
     DRAWS[name]()
     same = known == (random.getstate(), repr(np.random.get_state()))
     assert (before == randomness.random_state()) == same == (name in ("nothing", "of another generator"))
+
+
+def test_numbers_of_the_operating_system_are_drawn_too() -> None:
+    compiled = wengert.compile(lambda x: x * secrets.randbelow(97))
+    (said,) = warned(lambda: compiled(W), lambda: compiled(W))
+    assert "runs uncompiled: it draws random numbers" in said
 
 
 def test_checks_may_end_with_the_first() -> None:

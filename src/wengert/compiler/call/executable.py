@@ -456,7 +456,9 @@ class Workspace:
 
     def value(self) -> float:
         """Return the result of the last run on one example."""
-        return memory.get(self.targets[0]) if self.results is None else float(self.results["out"])
+        if self.results is None:
+            return memory.get(self.targets[0])
+        return float(self.made.numpy.asarray(self.results["out"]).item())  # of a Jacobian it may have an axis
 
     def added(self, count: Int) -> float:
         """Return the sum of the results of the last run on a batch of scalars."""

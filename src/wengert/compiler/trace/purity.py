@@ -153,7 +153,9 @@ class PurityCheck:
                 return ()
             self._keep(x, name, lambda x: x.ravel().tolist())
             return [(item, name) for item in x.ravel().tolist()]
-        if isinstance(x, random.Random):
+        if isinstance(x, random.SystemRandom):  # which has no state to compare
+            self.effect = self.effect or DRAWS
+        elif isinstance(x, random.Random):
             self._keep(x, name, lambda x: x.getstate())
         elif isinstance(x, np.random.Generator):
             self._keep(x, name, lambda x: str(x.bit_generator.state))
