@@ -31,7 +31,7 @@ PACKAGE = Path("src", "wengert")
 MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fused", "compiler.call.captures",
            "compiler.call.executable", "compiler.call.argument_reader", "compiler.call.callpath",
            "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", "training.batches")
-SHARED = "_shared"  # as there: what Cython itself adds for views of arrays is compiled once, not in each module
+SHARED = "_shared"  # as in _loader.py: what Cython itself adds for views of arrays, compiled once, not in each module
 # What does not run at each call: compiled in half the time, and at most a tenth slower.
 SELDOM = ("graph", "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", SHARED)
 

@@ -105,8 +105,8 @@ def _swept(graph: Graph, cotangents: dict[int, float], first: int, absolute: boo
     """Pull cotangents back to the operations from `first` on, and from these to the operands that come before."""
     grads: Any = graph.pull_back(cotangents, first, absolute)
     if first:
-        grads = np.array(grads)
-        _add_to_computed(graph, first, grads, np.abs if absolute else np.array)
+        grads, partials = np.array(grads), np.array(graph.partials)
+        _add_to_computed(graph, first, grads, np.abs(partials) if absolute else partials)
     return grads
 
 
@@ -141,11 +141,11 @@ def _grads_of(
     return spread(grads), sizes
 
 
-def _add_to_computed(graph: Graph, first: int, grads: Any, size: Any) -> None:
+def _add_to_computed(graph: Graph, first: int, grads: Any, partials: Any) -> None:
     """Add the contributions of operations from `first` on to the derivatives with respect to positions before it."""
     operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
     users = np.repeat(np.arange(len(graph)), np.diff(starts))
     at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
     at = at[grads[users[at]] != 0.0]  # 0 times infinity would be nan
     with np.errstate(all="ignore"):
-        np.add.at(grads, operands[at], size(graph.partials)[at] * grads[users[at]])
+        np.add.at(grads, operands[at], partials[at] * grads[users[at]])
