@@ -34,12 +34,16 @@ SECONDS = 0.1  # that a turn takes
 LENGTH = 8  # of the names that `fit` learns, with their ends: the rows of X have one length
 
 REPEAT = """
-define void @repeat(i64 %times, ptr %f, i64 %n, double %seed, ptr %i, ptr %p, ptr %s, ptr %o, ptr %w) {
+define void @repeat(i64 %times, i64 %batches, i64 %columns, ptr %f, i64 %n, double %seed, ptr %i, ptr %p, ptr %s,
+                    ptr %o, ptr %w) {
 entry:
   br label %turn
 turn:
   %k = phi i64 [ 0, %entry ], [ %next, %turn ]
-  call void %f(i64 %n, double %seed, ptr %i, ptr %p, ptr %s, ptr %o, ptr %w)
+  %batch = urem i64 %k, %batches
+  %place = mul i64 %batch, %columns
+  %rows = getelementptr i64, ptr %i, i64 %place
+  call void %f(i64 %n, double %seed, ptr %rows, ptr %p, ptr %s, ptr %o, ptr %w)
   %next = add i64 %k, 1
   %more = icmp ult i64 %next, %times
   br i1 %more, label %turn, label %done
@@ -104,16 +108,16 @@ def per_step(action: Callable[[int], Any]) -> float:
     return taken / steps
 
 
-def repeated(made: Any, arrays: list[Any], scale: float) -> Callable[[int], None]:
+def repeated(made: Any, arrays: list[Any], size: int) -> Callable[[int], None]:
     """What serves a kernel so many times: its machine code in a loop of C, or else its functions."""
     kernel, buffers = made.kernel, made.buffers()
-    code, count = kernel.code, len(arrays[0])
+    code, count = kernel.code, size
     if code is None:
 
         def by_functions(times: int) -> None:
             with np.errstate(all="ignore"):
                 for _ in range(times):
-                    kernel.forward_backward(arrays, scale, buffers)
+                    kernel.forward_backward([x[:size] for x in arrays], 1.0 / size, buffers)
 
         return by_functions
     import llvmlite.binding as llvm
@@ -124,9 +128,11 @@ def repeated(made: Any, arrays: list[Any], scale: float) -> Callable[[int], None
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(REPEAT), machine)
     engine.finalize_object()
     pointer = ctypes.c_void_p
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, pointer, ctypes.c_int64, ctypes.c_double, *[pointer] * 5)
+    integer = ctypes.c_int64
+    kind = ctypes.CFUNCTYPE(None, integer, integer, integer, pointer, integer, ctypes.c_double, *[pointer] * 5)
     run = kind(engine.get_function_address("repeat"))
-    addresses = [x.ctypes.data for x in arrays]
+    batches = len(arrays[0]) // count
+    addresses = [[x[n * count :].ctypes.data for x in arrays] for n in range(batches)]
     outputs = [np.empty((count, *array.cell_shape)) for array in kernel.program.outputs.values()]
     targets = np.array([x.ctypes.data for x in outputs], np.int64)
     own = [np.array(addresses, np.int64), buffers.params, buffers.grads, targets]
@@ -135,7 +141,7 @@ def repeated(made: Any, arrays: list[Any], scale: float) -> Callable[[int], None
     places[-1] = (places[-1] + 63) // 64 * 64
 
     def by_code(held: Any, times: int) -> None:  # with what lies at the addresses
-        run(times, code.forward_backward, count, scale, *places)
+        run(times, batches, len(arrays), code.forward_backward, count, 1.0 / count, *places)
 
     return partial(by_code, (engine, arrays, own, outputs))
 
@@ -155,14 +161,17 @@ def measured(name: str, backend: str, rounds: int) -> dict[str, float]:
 
     loss = Compiled(example, backend=BACKENDS.get(backend))
     small = np.array(task.X[: task.size]), np.array(task.Y[: task.size])
+    large = [np.array(x) for x in (X, Y)]
+    rng = np.random.default_rng(1).permutation(len(X))
+    large = [x[rng] for x in large]
     for _ in range(40):
         loss.mean(*small)
     path = loss._runtime.latest()
     arrays = [
         np.ascontiguousarray(x, np.int64 if a.role == "index" else float)
-        for x, a in zip(small, path.kernel.inputs, strict=True)
+        for x, a in zip(large, path.kernel.inputs, strict=True)
     ]
-    kernel = repeated(path, arrays, 1.0 / task.size)
+    kernel = repeated(path, arrays, task.size)
     place = {id(p): n for n, p in enumerate(optimizer.parameters)}
     order = np.array([place[id(p)] for p in path.parameters])
     state = {n: np.array(x)[order] for n, x in optimizer._state.items()}
