@@ -3,13 +3,13 @@ from wengert cimport optim
 from wengert.compiler.call cimport executable, memory
 from wengert.ops cimport ieee
 @cython.locals(n=Py_ssize_t, place="unsigned long long", other="unsigned long long")
-cpdef object shuffle(long long[::1] order, const unsigned int[::1] numbers)
+cpdef object shuffle(long long[::1] order, const unsigned long long[::1] numbers)
 cdef class Batches:
     cdef executable.Executable made
-    cdef executable.Workspace space, penalty
+    cdef executable.Workspace space
     cdef list spaces, columns, rows, given
     cdef dict spots
-    cdef object sums, rest, penalized
+    cdef object sums, rest
     cdef readonly tuple parameters
     cdef readonly object optimizer, data, numbers, gradients, predictions, order, metric
     cdef double[::1] x, g, aims
@@ -17,7 +17,7 @@ cdef class Batches:
     cdef public double right
     cdef readonly bint counts
     cdef long long[::1] sources, targets, widths
-    cdef long long penalized_at, targets_at, numbers_at, gradients_at, predictions_at, order_at
+    cdef long long targets_at, numbers_at, gradients_at, predictions_at, order_at
     cdef Py_ssize_t piece, room, shown, width, count
     cdef readonly Py_ssize_t size
     cdef bint is_single, is_all, is_inside, is_shown
@@ -37,5 +37,3 @@ cdef class Batches:
     cdef Py_ssize_t sides(self, Py_ssize_t count) noexcept
     cdef bint by_several(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
     cpdef object give_numbers(self, object space)
-    @cython.locals(count=Py_ssize_t)
-    cdef bint penalize(self, executable.Workspace penalty) except -1

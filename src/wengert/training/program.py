@@ -1,4 +1,4 @@
-"""A task compiled for `fit`: array programs of its losses, predictions and regularization, and steps on flat arrays.
+"""A task compiled for `fit`: array programs of its losses and predictions, and steps on flat arrays.
 
 Gathering the parameters from their Values for each batch, and writing the gradients back, takes longer than the array
 program of a small batch. So while nothing reads the parameters, they, the gradients and the optimizer's state stay in
@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +37,10 @@ SHOWN = 100_000_000  # between two updates of the Values, for other threads that
 
 
 class CompiledTask:
-    """A task whose losses, predictions and regularization are computed by array programs.
+    """A task whose losses and predictions are computed by array programs.
+
+    A regularization is added to the loss of each example, in a program of its own: a batch computes it once, and its
+    mean has it once.
 
     Args:
         task: the task.
@@ -53,6 +54,7 @@ class CompiledTask:
         chunk: the number of examples computed at once.
         serves: True if the array programs run, False if by the rule of counts the engine does.
         became: a sentence about the size of the program.
+        regularizes: True if the regularization is part of a program, False if there is none or the engine computes it.
         hosts: the processes that train together.
 
     Raises:
@@ -79,37 +81,24 @@ class CompiledTask:
         self._flat: FlatSteps | None = None  # usually those of an earlier epoch, as matching all parameters takes time
         self._epoch: tuple[Any, ...] = ()  # what it began with
         self._right: float = 0.0  # the number of correct predictions of steps that others have replaced in this epoch
-        model, loss, metric = task[:3]  # local names, for the trace
-
-        def example(x: Any, y: Any) -> Any:
-            """Compute the loss of an example and, if there is a metric, the prediction."""
-            prediction = model(_listed(x))
-            made = loss(prediction, _listed(y))
-            return made if metric is None else Aux(made, prediction)
-
-        self._losses = self._compiled(_named(loss, example))
+        model = task.model  # a local name, for the trace
+        self._losses = self._compiled(_example(*task[:3]))
         self._predictions = self._compiled(_named(model, lambda x: model(_listed(x))))
-        self._penalties: Compiled | None = None
+        self._objective: Compiled | None = self._losses  # what the steps minimize; None if the engine computes a part
         few = [column[:CHUNK] for column in self._data]
         runtime = self._losses._runtime
         try:
             with warnings.catch_warnings(), same_random_numbers():
                 warnings.simplefilter("ignore")  # the reason is reported in one line
-                for n in range(1 + policy.CHANGES):  # two examples, since with one the first call only records
-                    self._losses.sum(*[column[:2] for column in few])
-                    reason, waits = self.fallback_reason(), runtime.last_waits()
-                    if n and (self._is_compiled() or reason or waits):
-                        break
-                if self._is_compiled():
-                    self._losses.sum(*few)
-                    reason = self.fallback_reason()
-                elif work is not None and waits and not reason:
+                self._prepare(self._losses, few)
+                reason = self.fallback_reason()
+                if work is not None and not _is_compiled(self._losses) and runtime.last_waits() and not reason:
                     return  # this run is too small to be compiled
                 if not reason:
-                    if metric is not None:
+                    if task.metric is not None:
                         self._predictions.map(few[0])
                     if task.regularization is not None:
-                        self._penalties = self._compiled_penalty(task.regularization)
+                        self._objective = self._regularized(few)
         except Exception as error:  # user code that fails with traced numbers runs on the engine
             reason = f"{type(error).__name__}: {error}"
         last = runtime.last
@@ -118,7 +107,7 @@ class CompiledTask:
         if reason:
             raise RefusedError(reason)
         path = runtime.latest()
-        self.serves = self._is_compiled() and (work is None or path.least <= work[1])
+        self.serves = _is_compiled(self._losses) and (work is None or path.least <= work[1])
         self.close: float = path.kernel.agree  # the tolerance, since the engine sums in another order
         arrays = counted(path.lifted.program.size, "array operation")
         self.became: str = f"{counted(path.nodes, 'scalar operation')} became {arrays}"
@@ -129,18 +118,28 @@ class CompiledTask:
         made._runtime.expected = 0 if self._work is None else self._work[0]
         return made
 
-    def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:
-        """Compile the regularization; None if that fails, and the engine runs it."""
+    def _prepare(self, function: Compiled, few: list[Any]) -> None:
+        """Call a function with few examples, until it is compiled or is known to stay uncompiled."""
+        for n in range(1 + policy.CHANGES):  # two examples, since with one the first call only records
+            function.sum(*[column[:2] for column in few])
+            if n and (_is_compiled(function) or _fallback_reason(function) or function._runtime.last_waits()):
+                break
+        if _is_compiled(function):
+            function.sum(*few)
+
+    def _regularized(self, few: list[Any]) -> Compiled | None:
+        """Compile the loss with the regularization; None if that fails, and the engine runs the regularization."""
+        made = self._compiled(_example(*self.task[:4]))
         try:
-            made = self._compiled(regularization)
-            made.prepare()
+            self._prepare(made, few)
         except Exception:  # user code that fails with traced numbers
             return None
-        return None if _fallback_reason(made) else made
+        return made if _is_compiled(made) and not _fallback_reason(made) else None
 
-    def _is_compiled(self) -> bool:
-        last = self._losses._runtime.last
-        return last is not None and bool(last.specializations)
+    @property
+    def regularizes(self) -> bool:
+        """True if the regularization is part of a program, False if there is none or the engine computes it."""
+        return self._objective is not None and self._objective is not self._losses
 
     def fallback_reason(self) -> str:
         """Return why the loss runs uncompiled by now, of which it has warned; empty if it runs compiled."""
@@ -150,16 +149,23 @@ class CompiledTask:
         """Return the array program as text."""
         return self._losses.source()
 
-    def piece(self, places: Places, held_out: bool) -> tuple[Value, list[Outcome]]:
-        """Return the sum of the losses of these examples and the outcome of all of them. If they are held out, the sum
-        has no graph.
+    def piece(self, places: Places, held_out: bool, regularized: bool) -> tuple[Value, list[Outcome]]:
+        """Return the sum of the losses of these examples, each with the regularization if asked, and the outcome of all
+        of them. If they are held out, the sum has no graph.
 
         Raises:
             StaleRecordingError: the program is no longer valid; `cross_check` raises it too.
         """
         rows: Any = slice(places.start, places.stop) if isinstance(places, range) else places
         x, y = (column[rows] for column in (self._held_out if held_out else self._data))
-        made = Value(float(self._losses.map(x, y).sum())) if held_out else self._losses.sum(x, y)
+        if held_out:
+            made = Value(float(self._losses.map(x, y).sum()))
+        elif regularized and self._objective is not None:
+            made = self._objective.sum(x, y)
+            if _fallback_reason(self._objective):
+                self._objective = None
+        else:
+            made = self._losses.sum(x, y)
         if self.task.metric is None:
             return made, [(made.data,)]
         return made, [(made.data, self._score(self.task.metric, x, y, places, held_out))]
@@ -180,17 +186,20 @@ class CompiledTask:
         place = self._cross_checked = (self._cross_checked + 1) % len(self.task.examples)
         x, y = self.task.examples[place]
         with no_grad():
-            penalized, penalties = self.task.regularization, self._penalties
-            if penalized is not None and penalties is not None and self._differ(penalized().data, penalties().data):
-                self._penalties = self._flat = None  # perhaps a schedule: the engine runs it from now on
             want = self.task.loss(self.task.model(x), y).data
-        got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
-        last = self._losses._runtime.last
-        if self._differ(want, got) or (last is not None and last.invalidations):
-            raise StaleRecordingError("something that the loss or the model reads has changed during the run")
+            if self._differs(self._losses, place, want):
+                raise StaleRecordingError("something that the loss or the model reads has changed during the run")
+            objective, regularization = self._objective, self.task.regularization
+            if objective is None or objective is self._losses or regularization is None:
+                return
+            if self._differs(objective, place, want + regularization().data):
+                self._objective = self._flat = None  # perhaps a schedule: the engine runs it from now on
 
-    def _differ(self, want: float, got: float) -> bool:
-        return abs(want - got) > self.close * max(1.0, abs(want))
+    def _differs(self, function: Compiled, place: int, want: float) -> bool:
+        """Return True if the program computes another loss of an example, or was recorded anew."""
+        got = float(function.map(*[column[place : place + 1] for column in self._data])[0])
+        last = function._runtime.last
+        return abs(want - got) > self.close * max(1.0, abs(want)) or (last is not None and bool(last.invalidations))
 
     # -- steps on flat arrays -----------------------------------------------------------------------------------------
 
@@ -214,17 +223,13 @@ class CompiledTask:
 
     def _new_steps(self, optimizer: Optimizer) -> FlatSteps | None:
         """Make steps on arrays; None if they are not equivalent."""
-        metric, functions = self.task.metric, [(self._losses, [column[:1] for column in self._data])]
-        if not (metric is None or isinstance(metric, Right)):
+        metric, objective = self.task.metric, self._objective
+        if objective is None or not (metric is None or isinstance(metric, Right)):
             return None  # a user's metric may read the parameters before each step
-        if self.task.regularization is not None:
-            if self._penalties is None:
-                return None
-            functions.append((self._penalties, []))
-        programs = [each for each in starmap(Recorded.of, functions) if each is not None]
-        if len(programs) < len(functions) or not FlatSteps.serve(programs, optimizer):
+        program = Recorded.of(objective, [column[:1] for column in self._data])
+        if program is None or not FlatSteps.serve(program, optimizer):
             return None
-        return self._make_steps(programs, optimizer, metric, self.chunk, self._data)
+        return self._make_steps(program, optimizer, metric, self.chunk, self._data)
 
     def steps(self, number: int, start: int, loss: float) -> tuple[int, float]:
         """Make some steps on arrays (see `FlatSteps.step`); none if this or another process cannot make any."""
@@ -253,9 +258,9 @@ class Recorded(NamedTuple):
 
     @classmethod
     def of(cls, compiled: Compiled, batch: Sequence[Any]) -> Recorded | None:
-        """Look these up for a batch, or for no arguments; None if the function runs uncompiled."""
+        """Look these up for a batch; None if the function runs uncompiled."""
         runtime: Any = compiled._runtime
-        entry = runtime.entry_for(runtime.arguments(batch, {}, bool(batch)), 1)
+        entry = runtime.entry_for(runtime.arguments(batch, {}, True), 1)
         paths = tuple(entry.specializations)
         return cls(runtime, entry, paths) if paths and not entry.is_eager else None
 
@@ -268,7 +273,7 @@ class FlatSteps(Batches):
     """The steps of an optimizer, with the parameters of a loss and the optimizer's state in arrays.
 
     Args:
-        programs: the loss, with the predictions if there is a metric, and the regularization if there is one.
+        program: the loss with its regularization, and the predictions if there is a metric.
         optimizer: the optimizer.
         metric: counts the correct predictions, or None.
         piece: the number of examples computed at once.
@@ -278,36 +283,33 @@ class FlatSteps(Batches):
     right: float  # correct predictions counted so far
 
     def __init__(
-        self, programs: list[Recorded], optimizer: Optimizer, metric: Right | None, piece: int, data: list[Any]
+        self, program: Recorded, optimizer: Optimizer, metric: Right | None, piece: int, data: list[Any]
     ) -> None:
-        losses, *penalties = [each.paths for each in programs]
-        super().__init__(losses, penalties[0][0] if penalties else None, optimizer, metric, piece, data)
-        self.programs: list[Recorded] = programs
+        super().__init__(program.paths, optimizer, metric, piece, data)
+        self.program: Recorded = program
         self.places: Any = places(self.parameters, optimizer.parameters)
         self.state: dict[str, Any] = {}
         self.held: bool = False  # True while the arrays have the current numbers, and False while the Values do
         self.unseen: int = 0  # the number of operations since the Values were updated
         self.pause: int = PAUSE  # operations between two returns to Python
-        self.nodes: int = max(path.nodes for path in losses)  # operations per example
+        self.nodes: int = max(path.nodes for path in program.paths)  # operations per example
         self.number: int = 0  # the index of the next batch
         self.meanwhile: Callable[[], None] = lambda: None  # called while devices compute
         self.first: int = 0  # the first example whose prediction has not been counted
         self.stop: int = 0  # the end of these
 
     @staticmethod
-    def serve(programs: list[Recorded], optimizer: Optimizer) -> bool:
+    def serve(program: Recorded, optimizer: Optimizer) -> bool:
         """Return True if steps on arrays are equivalent: all parameters are leaves and belong to the optimizer."""
-        (_, _, losses), *penalties = programs
-        moved = {id(p) for p in optimizer.parameters}
-        if any(len(penalty.paths) > 1 for penalty in penalties) or not all(path.leaves for path in losses):
+        moved, paths = {id(p) for p in optimizer.parameters}, program.paths
+        shapes = {getattr(path.kernel.program.outputs.get("auxiliary"), "cell_shape", None) for path in paths}
+        if len(shapes) > 1 or not all(path.leaves for path in paths):
             return False
-        shapes = {getattr(path.kernel.program.outputs.get("auxiliary"), "cell_shape", None) for path in losses}
-        paths = [path for each in programs for path in each.paths]
-        return len(shapes) == 1 and all(id(p) in moved for path in paths for p in path.parameters)
+        return all(id(p) in moved for path in paths for p in path.parameters)
 
     def is_old(self) -> bool:
         """Return True if other specializations run by now."""
-        return any(each.is_old() for each in self.programs)
+        return self.program.is_old()
 
     def end(self, goes_on: bool = False) -> float:
         """End an epoch and return the number of correct predictions. The Values are updated, but less often if
@@ -381,24 +383,21 @@ class FlatSteps(Batches):
         finally:
             if not done:
                 self.release()
-        for each in self.programs:
-            each.entry.calls += max(0, done - 1)
+        self.program.entry.calls += max(0, done - 1)
         self.stop = min(start + done * self.size, len(self.order))
         return done, loss
 
     def steps_until_check(self, start: int) -> int:
         """Return the number of steps from an example on until the next check or return to Python."""
 
-        def ready(data: list[Any]) -> list[Any]:
+        def ready() -> list[Any]:
             self.store()
             rows = self.order[start : start + self.size]
-            return [column[rows] for column in data]
+            return [column[rows] for column in self.data]
 
+        runtime, entry, paths = self.program
         steps = max(1, self.pause // (self.size * self.nodes))
-        for each, data in zip(self.programs, (self.data, []), strict=False):
-            if steps:
-                steps = min(steps, each.runtime.calls_until_check(*each[1:], partial(ready, data)))
-        return steps
+        return min(steps, int(runtime.calls_until_check(entry, paths, ready)))
 
 
 def _arrays(examples: list[Example]) -> list[Any]:
@@ -416,6 +415,29 @@ def _arrays(examples: list[Example]) -> list[Any]:
         if not made:
             raise RefusedError(shape.key)
     return [array for _, made in flat for array in made]
+
+
+def _example(
+    model: Callable[..., Any], loss: Any, metric: Any, regularization: Callable[[], Any] | None = None
+) -> Callable[..., Any]:
+    """Return what computes the loss of an example, with the regularization if there is one, and the prediction if there
+    is a metric.
+    """
+
+    def example(x: Any, y: Any) -> Any:
+        prediction = model(_listed(x))
+        made = loss(prediction, _listed(y))
+        if regularization is not None:
+            made = made + regularization()
+        return made if metric is None else Aux(made, prediction)
+
+    return _named(loss, example)
+
+
+def _is_compiled(function: Compiled) -> bool:
+    """Return True if the last call of a compiled function had specializations."""
+    last = function._runtime.last
+    return last is not None and bool(last.specializations)
 
 
 def _fallback_reason(function: Compiled) -> str:
