@@ -49,6 +49,7 @@ COMPILED = (
     "compiler.trace.call_trace",
     "compiler.trace.tracers",
     "training.batches",
+    "training.orders",
 )
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
 

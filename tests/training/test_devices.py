@@ -204,7 +204,8 @@ def test_a_step_that_is_not_finite_is_not_made(stretches: list[int]) -> None:
         want, _ = trained(**how, backend="numpy")
     assert history.diverged
     assert all(isfinite(number) for number in got[:1])
-    assert got[-1] == want[-1] == sum(stretches) > 1  # steps
+    assert got[-1] == want[-1] > 1  # steps, the last of which
+    assert sum(stretches) in (got[-1] - 1, got[-1])  # is left to the optimizer if its gradient's squares are infinite
     assert got[::2] == pytest.approx(want[::2], rel=1e-9)
 
 

@@ -43,9 +43,12 @@ def test_the_same_as_by_hand_to_the_last_bit(backend: str) -> None:
     )
     optimizer, rng = Adam(twin, 0.05), random.Random(7)
     for epoch in range(4):
-        examples = list(zip(X, CLASSES, strict=True))
+        examples, state = list(zip(X, CLASSES, strict=True)), rng.getrandbits(64)
         for last in reversed(range(1, len(examples))):
-            other = rng.getrandbits(32) * (last + 1) >> 32
+            state = (state + 0x9E3779B97F4A7C15) % 2**64
+            number = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+            number = (number ^ number >> 27) * 0x94D049BB133111EB % 2**64
+            other = ((number ^ number >> 31) >> 32) * (last + 1) >> 32
             examples[last], examples[other] = examples[other], examples[last]
         total = 0.0
         for start in (0, 5, 10):

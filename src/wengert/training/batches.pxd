@@ -2,8 +2,6 @@ cimport cython
 from wengert cimport optim
 from wengert.compiler.call cimport executable, memory
 from wengert.ops cimport ieee
-@cython.locals(n=Py_ssize_t, place="unsigned long long", other="unsigned long long")
-cpdef object shuffle(long long[::1] order, const unsigned long long[::1] numbers)
 cdef class Batches:
     cdef executable.Executable made
     cdef executable.Workspace space

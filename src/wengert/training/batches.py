@@ -21,21 +21,13 @@ from wengert.training.metrics import Greatest, SameSide
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Batches", "places", "shuffle"]
+__all__ = ["Batches", "places"]
 
 
 def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
     """Return the indices of some parameters among others."""
     place = {id(p): number for number, p in enumerate(among)}
     return np.array([place[id(p)] for p in these], np.int64)
-
-
-def shuffle(order: Any, numbers: Any) -> None:
-    """Shuffle by the algorithm of Fisher and Yates, with a random number of 32 bits for each place from the last on."""
-    for n in range(len(numbers)):
-        place = len(numbers) - n
-        other = numbers[n] * (place + 1) >> 32
-        order[place], order[other] = order[other], order[place]
 
 
 @cython.cclass

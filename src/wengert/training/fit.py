@@ -94,8 +94,9 @@ def fit(
         clip_norm: the largest norm of the gradient (see clip_grad_norm); None does not clip.
         shuffle: True goes through the data in a new random order in each epoch.
         seed: makes the orders reproducible; None uses Python's module `random` and its seed. An epoch begins with the
-            order of the data. For ``last`` from len(X) - 1 down to 1, it swaps the examples at ``last`` and at
-            ``rng.getrandbits(32) * (last + 1) >> 32``, with ``rng = random.Random(seed)`` for the whole run.
+            order of the data, and with ``rng.getrandbits(64)`` as the state of a SplitMix64 (Steele, Lea and Flood
+            2014), where ``rng = random.Random(seed)`` for the whole run. For ``last`` from len(X) - 1 down to 1, it
+            swaps the examples at ``last`` and at ``(number >> 32) * (last + 1) >> 32``, with the next ``number``.
         progress: True shows progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; the run ends if it returns True. Without a callback and
             without validation, other threads may see parameters that are a tenth of a second old.

@@ -1,15 +1,33 @@
-"""The order of the examples in each epoch."""
+"""The order of the examples in each epoch.
+
+Like the engine, this file runs as plain Python or compiled by Cython, with `orders.pxd`.
+"""
 
 from __future__ import annotations
 
 import random
-import struct
+from array import array
 from collections.abc import Callable
 from typing import Any
 
 from wengert.training.task import Places
 
-__all__ = ["Orders"]
+__all__ = ["Orders", "shuffle"]
+
+ALL = (1 << 64) - 1  # a C number has 64 bits anyway
+
+
+def shuffle(order: Any, state: Any) -> None:
+    """Shuffle by the algorithm of Fisher and Yates, from the last place on, with the numbers of SplitMix64 (Steele, Lea
+    and Flood 2014) from a state of 64 bits.
+    """
+    step, first, second = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+    for last in range(len(order) - 1, 0, -1):
+        state = (state + step) & ALL
+        mixed = ((state ^ (state >> 30)) * first) & ALL
+        mixed = ((mixed ^ (mixed >> 27)) * second) & ALL
+        other = (((mixed ^ (mixed >> 31)) >> 32) * (last + 1)) >> 32
+        order[last], order[other] = order[other], order[last]
 
 
 class Orders:
@@ -26,10 +44,10 @@ class Orders:
         self.count: int = count
         self.shuffle: bool = shuffle
         self.own: Any = random if seed is None else random.Random(seed)
-        self.draw: Callable[[int], bytes] = self.own.randbytes
+        self.draw: Callable[[int], int] = self.own.getrandbits
         self.following: Places | None = None  # the next order, if it is prepared
         for _ in range(passed if seed is not None and shuffle else 0):
-            self.draw(4 * (count - 1))
+            self.draw(64)
 
     def next(self, arrays: bool) -> Places:
         """Return the order of the next epoch; with `arrays`, as a NumPy array if it is shuffled."""
@@ -46,26 +64,12 @@ class Orders:
             self.following = self._drawn(True)
 
     def _drawn(self, arrays: bool) -> Places:
-        """Shuffle the examples by the algorithm of Fisher and Yates, a random number for each place but one."""
-        if not arrays:
-            order = list(range(self.count))
-            numbers = struct.iter_unpack("<I", self.draw(4 * (self.count - 1)))
-            for place, (number,) in zip(reversed(range(1, self.count)), numbers, strict=True):
-                other = number * (place + 1) >> 32
-                order[place], order[other] = order[other], order[place]
-            return order
-        import numpy as np
+        """Draw an order: a random number, from which the others follow."""
+        if arrays:
+            import numpy as np
 
-        from wengert.training.batches import shuffle
-
-        if isinstance(self.own, random.Random):  # NumPy draws the same numbers in a fifth of the time
-            *words, place = self.own.getstate()[1]
-            self.own = np.random.MT19937()
-            self.own.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": place}}
-        places: Any = np.arange(self.count, dtype=np.int64)
-        if self.own is random:
-            drawn: Any = np.frombuffer(self.draw(4 * (self.count - 1)), "<u4").astype(np.uint64)
+            order: Any = np.arange(self.count, dtype=np.int64)
         else:
-            drawn = self.own.random_raw(self.count - 1)
-        shuffle(memoryview(places), memoryview(drawn))
-        return places  # type: ignore[no-any-return]
+            order = array("q", range(self.count))
+        shuffle(memoryview(order), self.draw(64))
+        return order  # type: ignore[no-any-return]

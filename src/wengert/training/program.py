@@ -187,15 +187,15 @@ class CompiledTask:
         x, y = self.task.examples[place]
         with no_grad():
             want = self.task.loss(self.task.model(x), y).data
-            if self._differs(self._losses, place, want):
+            if self._is_mismatch(self._losses, place, want):
                 raise StaleRecordingError("something that the loss or the model reads has changed during the run")
             objective, regularization = self._objective, self.task.regularization
             if objective is None or objective is self._losses or regularization is None:
                 return
-            if self._differs(objective, place, want + regularization().data):
+            if self._is_mismatch(objective, place, want + regularization().data):
                 self._objective = self._flat = None  # perhaps a schedule: the engine runs it from now on
 
-    def _differs(self, function: Compiled, place: int, want: float) -> bool:
+    def _is_mismatch(self, function: Compiled, place: int, want: float) -> bool:
         """Return True if the program computes another loss of an example, or was recorded anew."""
         got = float(function.map(*[column[place : place + 1] for column in self._data])[0])
         last = function._runtime.last
