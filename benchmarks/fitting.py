@@ -3,9 +3,10 @@
     python -m benchmarks.fitting [--backend native] [--workload NAME ...] [--rounds 9]
 
 An epoch of `fit` is of many batches, shuffled, with the metric that goes with the loss; what it takes is divided by the
-batches. The bare kernel is what serves: the machine code of the same loss on one batch, called in a loop of C, or else
-NumPy's functions. The rule is the optimizer's, over arrays. Times are those of the thread's processor, so that other
-processes matter less, and medians over rounds in which each has its turn.
+batches. The bare kernel is what serves: the machine code of the same loss, called in a loop of C for the batches of an
+epoch, whose rows lie ready in a shuffled order, or else NumPy's functions. The rule is the optimizer's, over arrays.
+Times are those of the thread's processor, so that other processes matter less, and medians over rounds in which each
+has its turn.
 """
 
 from __future__ import annotations
@@ -109,15 +110,16 @@ def per_step(action: Callable[[int], Any]) -> float:
 
 
 def repeated(made: Any, arrays: list[Any], size: int) -> Callable[[int], None]:
-    """What serves a kernel so many times: its machine code in a loop of C, or else its functions."""
+    """What serves a kernel for so many batches of this size: its machine code in a loop of C, or else its functions."""
     kernel, buffers = made.kernel, made.buffers()
-    code, count = kernel.code, size
+    code, batches = kernel.code, len(arrays[0]) // size
+    rows = [[x[n * size : (n + 1) * size] for x in arrays] for n in range(batches)]
     if code is None:
 
         def by_functions(times: int) -> None:
             with np.errstate(all="ignore"):
-                for _ in range(times):
-                    kernel.forward_backward([x[:size] for x in arrays], 1.0 / size, buffers)
+                for n in range(times):
+                    kernel.forward_backward(rows[n % batches], 1.0 / size, buffers)
 
         return by_functions
     import llvmlite.binding as llvm
@@ -131,17 +133,16 @@ def repeated(made: Any, arrays: list[Any], size: int) -> Callable[[int], None]:
     integer = ctypes.c_int64
     kind = ctypes.CFUNCTYPE(None, integer, integer, integer, pointer, integer, ctypes.c_double, *[pointer] * 5)
     run = kind(engine.get_function_address("repeat"))
-    batches = len(arrays[0]) // count
-    addresses = [[x[n * count :].ctypes.data for x in arrays] for n in range(batches)]
-    outputs = [np.empty((count, *array.cell_shape)) for array in kernel.program.outputs.values()]
+    addresses = [[x.ctypes.data for x in batch] for batch in rows]
+    outputs = [np.empty((size, *array.cell_shape)) for array in kernel.program.outputs.values()]
     targets = np.array([x.ctypes.data for x in outputs], np.int64)
     own = [np.array(addresses, np.int64), buffers.params, buffers.grads, targets]
-    own.append(np.empty(kernel.work(count) + 8))
+    own.append(np.empty(kernel.work(size) + 8))
     places = [x.ctypes.data for x in own]
     places[-1] = (places[-1] + 63) // 64 * 64
 
     def by_code(held: Any, times: int) -> None:  # with what lies at the addresses
-        run(times, batches, len(arrays), code.forward_backward, count, 1.0 / count, *places)
+        run(times, batches, len(arrays), code.forward_backward, size, 1.0 / size, *places)
 
     return partial(by_code, (engine, arrays, own, outputs))
 
@@ -161,15 +162,13 @@ def measured(name: str, backend: str, rounds: int) -> dict[str, float]:
 
     loss = Compiled(example, backend=BACKENDS.get(backend))
     small = np.array(task.X[: task.size]), np.array(task.Y[: task.size])
-    large = [np.array(x) for x in (X, Y)]
-    rng = np.random.default_rng(1).permutation(len(X))
-    large = [x[rng] for x in large]
+    shuffled = np.random.default_rng(1).permutation(len(X))
     for _ in range(40):
         loss.mean(*small)
     path = loss._runtime.latest()
     arrays = [
-        np.ascontiguousarray(x, np.int64 if a.role == "index" else float)
-        for x, a in zip(large, path.kernel.inputs, strict=True)
+        np.ascontiguousarray(np.array(x)[shuffled], np.int64 if a.role == "index" else float)
+        for x, a in zip((X, Y), path.kernel.inputs, strict=True)
     ]
     kernel = repeated(path, arrays, task.size)
     place = {id(p): n for n, p in enumerate(optimizer.parameters)}
