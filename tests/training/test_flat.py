@@ -324,8 +324,8 @@ def test_a_step_that_is_not_finite_is_not_made(backend: str, steps: list[int]) -
     assert all(isfinite(number) for number in made[0])
     assert made[0] == pytest.approx(want[0], rel=1e-9)
     count = made[4]["steps"]
-    # A finite step whose gradient's squares are not finite is left to the optimizer.
-    assert count == want[4]["steps"] and 0 < len(steps) and count - 1 <= len(steps) <= count
+    assert count == want[4]["steps"] > 1
+    assert len(steps) in (count - 1, count)  # the last is left to the optimizer if its gradient's squares are infinite
 
 
 def test_what_the_data_choose_is_in_bounds(steps: list[int]) -> None:
