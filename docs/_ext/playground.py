@@ -29,7 +29,12 @@ PAGE = STATIC / "playground" / "playground.html"
 NEEDED = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "src")
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 LIBRARIES = ("numpy", "matplotlib")  # which npm has not
-BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
+BUILD = """
+import importlib, sys, tomllib
+with open("pyproject.toml", "rb") as settings:
+    name = tomllib.load(settings)["build-system"]["build-backend"]
+print(importlib.import_module(name).build_wheel(sys.argv[1]))
+"""
 
 
 def wheel(source, folder):
