@@ -36,7 +36,7 @@ class Code:
     def __init__(self, frame: Any) -> None:
         self.code: Any = frame.f_code
         self.names: Any = frame.f_globals
-        self.is_known: bool = is_known(self.code, self.names)  # it is not followed
+        self.is_known: bool = is_known(self.names)  # it is not followed
         odd = self.code.co_name == "__init_subclass__" or is_standard(self.code) or _is_written(frame)
         self.is_followed: bool = not self.is_known and not odd  # else it depends on what calls it
         self.is_tracing: bool = id(self.names) in TRACING
@@ -156,7 +156,7 @@ def is_aside(frame: Any) -> bool:
         frame = frame.f_back
         while frame is not None and frame.f_globals is OF_STANDINS:
             frame = frame.f_back
-        if frame is None or is_known(frame.f_code, frame.f_globals):
+        if frame is None or is_known(frame.f_globals):
             return True
     return False
 

@@ -35,8 +35,7 @@ import numpy as np
 
 from wengert.ops import FLOATS, VALUES
 
-__all__ = ["IMMUTABLE", "LRU_CACHE", "PLAIN", "is_derivable", "is_known", "is_known_module", "is_python"]
-__all__ += ["is_standard"]
+__all__ = ["IMMUTABLE", "LRU_CACHE", "PLAIN", "is_derivable", "is_known", "is_python", "is_standard"]
 
 PLAIN = (int, bool, str, bytes, complex, type(None))
 LRU_CACHE = type(lru_cache(len))
@@ -56,23 +55,11 @@ PACKAGES = frozenset(["numpy", "wengert", "importlib"])
 FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package: their objects may change
 OURS = ("builtins", "typing", "wengert")  # their `__init_subclass__` has no side effects
 HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was created at run time
-SEEN: dict[Any, bool] = {}
-MOST = 4096  # entries in SEEN
 
 
-def is_known(code: CodeType, names: dict[str, Any]) -> bool:
-    """Return True for code that is not followed, given the globals that it runs with."""
-    at = code, names.get("__name__")  # several modules may have equal code
-    known = SEEN.get(at)
-    if known is None:
-        if len(SEEN) >= MOST:
-            SEEN.clear()
-        known = SEEN[at] = is_known_module(names)
-    return known
-
-
-def is_known_module(names: dict[str, Any]) -> bool:
-    """Return True for the globals of a module that is not followed."""
+def is_known(names: dict[str, Any]) -> bool:
+    """Return True for the globals of a module whose code is not followed, and for the `View` of them."""
+    names = getattr(names, "names", names)
     name = str(names.get("__name__"))
     package, _, rest = name.partition(".")
     if package == "wengert" and rest.partition(".")[0] in FOLLOWED:

@@ -55,13 +55,12 @@ from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivab
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
 from wengert.compiler.trace.traced_arrays import presented
-from wengert.compiler.trace.tracers import Number, concrete
+from wengert.compiler.trace.tracers import FLOATS, Number, concrete
 from wengert.engine import Value
 
 __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
 
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
-FLOATS = (float, np.float64)
 # The names of functions that read all attributes of an object.
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
 # Compiled methods that read all attributes of their own object: those of `wengert.nn.Module`.
@@ -303,16 +302,16 @@ class Proxies:
             return self.proxy(f, "itself")
         if f.__kwdefaults__:  # the signature has these defaults, the clone has not
             self.note(CALL, lambda: tuple((f.__kwdefaults__ or {}).items()), None, f"how {f.__name__} is defined")
-        return self._clone(f, "itself")
+        return self._clone(f)
 
     def _function(self, f: FunctionType, name: str) -> Any:
         """Clone a function whose code ran, or a wrapper that a library has put around one."""
         if f is importlib.import_module:
             return self.importing(f)
         followed = f.__code__ in self.ran or hasattr(f, "__wrapped__") or not self.mentioned.isdisjoint(vars(f))
-        return self._clone(f, name) if followed else f
+        return self._clone(f) if followed else f
 
-    def _clone(self, f: FunctionType, name: str) -> Any:
+    def _clone(self, f: FunctionType) -> Any:
         """Clone a function with globals, closure and defaults that are proxies."""
         view = self._views.get(id(f.__globals__))
         if view is None:
@@ -733,7 +732,7 @@ class Proxies:
 
 def is_known_class(kind: type) -> bool:
     functions = [part for thing in list(vars(kind).values()) for part in parts_of(thing) if part is not None]
-    known = [is_known(f.__code__, f.__globals__) for f in functions if isinstance(f, FunctionType)]
+    known = [is_known(f.__globals__) for f in functions if isinstance(f, FunctionType)]
     return bool(known) and all(known)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from wengert.compiler.call import MISSING, CallPath, look
 from wengert.compiler.trace.call_trace import CallTrace, is_aside
-from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
+from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_python, is_standard
 from wengert.compiler.trace.proxies import CELL, READS_ALL, attributes_of, closes_over, names_of, own, spelt, walks
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.recorder import watching
@@ -193,7 +193,7 @@ class PurityCheck:
         named = [n for n in names if n[:2] != "__"]
         if isinstance(x, ModuleType):
             there = vars(x)
-            if is_known_module(there):
+            if is_known(there):
                 return []
             self._keep(x, name, lambda x: [vars(x).get(n, MISSING) for n in named])
             return [(there[n], f"{name}.{n}") for n in named if n in there]
@@ -259,7 +259,7 @@ class PurityCheck:
     def enters(self, frame: Any) -> bool:
         """Take note of a call. Return True for code whose later calls tell nothing new."""
         code = frame.f_code
-        if not is_known(code, frame.f_globals):
+        if not is_known(frame.f_globals):
             if is_aside(frame):
                 return False
             if (id(code), id(frame.f_globals)) not in self._entered_code:

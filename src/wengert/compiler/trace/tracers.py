@@ -25,7 +25,7 @@ from wengert.compiler.trace.comparisons import HOLDS
 from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce, ieee
 
-__all__ = ["EXACT", "FINITE", "PYTHON", "Bool", "Integer", "Nesting", "Number", "Pending", "as_operand"]
+__all__ = ["EXACT", "FINITE", "FLOATS", "PYTHON", "Bool", "Integer", "Nesting", "Number", "Pending", "as_operand"]
 __all__ += ["compared", "computed", "concrete", "converted", "form_of", "is_bool", "is_traced", "number_of"]
 __all__ += ["recorded", "values_in"]
 
@@ -275,23 +275,11 @@ class Pending(Number):
     def __class__(self) -> Any:
         return float
 
-    @property
-    def recorder(self) -> Any:
-        raise Nesting
-
-    @property
-    def number(self) -> Any:
-        raise Nesting
-
-    @property
-    def most(self) -> Any:  # type: ignore[override]
-        raise Nesting
-
     def operand(self) -> Any:
         raise Nesting
 
-    def concrete(self) -> Any:
-        raise Nesting
+    concrete = operand
+    recorder = number = most = property(operand)
 
 
 class Nesting(BaseException):
