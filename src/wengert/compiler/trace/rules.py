@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.call import MISSING
+from wengert.compiler.call import MISSING, look
 from wengert.compiler.trace.known import PLAIN
+from wengert.compiler.trace.proxies import CELL
 from wengert.compiler.trace.recorder import PATHS, Opaque, Recorder, Unrecordable
 from wengert.compiler.trace.standins import STANDINS
 from wengert.compiler.trace.tracers import Bool, Number, as_operand, converted, is_traced, number_of, recorded
@@ -175,7 +176,7 @@ def functions_of(op: Op) -> list[FunctionType] | None:
 def _named(f: FunctionType) -> list[Any] | None:
     """Return the objects that a function's code names; None if it stores anything but its own variables."""
     codes, attributes = [f.__code__], set()
-    named = [cell.cell_contents if _is_filled(cell) else MISSING for cell in f.__closure__ or ()]
+    named = [look(CELL, cell, None) for cell in f.__closure__ or ()]
     named += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
     for code in codes:
         codes += [x for x in code.co_consts if isinstance(x, CodeType)]
@@ -195,13 +196,6 @@ def _named(f: FunctionType) -> list[Any] | None:
             return None
         named += of_modules
     return named
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not MISSING
-    except ValueError:
-        return False
 
 
 def _only_computes(x: Any) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from wengert import interpolation, linalg
-from wengert.compiler.trace.traced_arrays import TracedArray, choice, fillable, presented
+from wengert.compiler.trace.traced_arrays import ASKED, TracedArray, choice, fillable, presented
 from wengert.compiler.trace.tracers import FINITE, Bool, computed, concrete, converted, is_traced, number_of, recorded
 from wengert.engine import Value
 from wengert.errors import running
@@ -208,10 +208,8 @@ KINDS: dict[Any, Any] = {
 STANDINS: dict[int, Any] = {id(real): made for real, made in KINDS.items()}
 STANDINS |= {id(getattr(math, row)): _function(getattr(math, row), row) for row in ROWS if hasattr(math, row)}
 STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.pow, "pow"), (math.hypot, "hypot"))}
+STANDINS |= {id(getattr(math, name)): _asks(how, getattr(math, name)) for name, how in ASKED.items()}
 STANDINS |= {
-    id(math.isnan): _asks(lambda x: x != x, math.isnan),
-    id(math.isfinite): _asks(lambda x: abs(x) <= FINITE, math.isfinite),
-    id(math.isinf): _asks(lambda x: abs(x) > FINITE, math.isinf),
     id(np.where): choice,
     id(hasattr): lambda x, name: hasattr(x.number if is_traced(x) else x, name),  # a tracer answers to more
 }

@@ -25,7 +25,7 @@ from wengert.compiler.trace.tracers import (
 from wengert.engine import Value
 from wengert.ops import BY_NAME
 
-__all__ = ["TracedArray", "choice", "fillable", "presented"]
+__all__ = ["ASKED", "TracedArray", "choice", "fillable", "presented"]
 
 UFUNCS: dict[str, str] = {  # NumPy's functions that have another name in the table
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
@@ -44,7 +44,7 @@ LOGIC: dict[str, Callable[..., Any]] = {  # NumPy's functions of bools, or of th
 OF_BOOLS: dict[str, Callable[..., Any]] = {  # NumPy's functions of numbers that are logic on bools
     "add": operator.or_, "maximum": operator.or_, "multiply": operator.and_, "minimum": operator.and_,
 }  # fmt: skip
-ASKED: dict[str, Callable[[Any], Any]] = {
+ASKED: dict[str, Callable[[Any], Any]] = {  # by their names in NumPy and `math`
     "isnan": lambda x: x != x,
     "isfinite": lambda x: abs(x) <= FINITE,
     "isinf": lambda x: abs(x) > FINITE,
