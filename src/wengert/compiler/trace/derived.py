@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any
@@ -17,7 +18,7 @@ from wengert import derivatives
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
 from wengert.compiler.ir import Array, Compute, Program, compute_once, fuse, inline, unmask
 from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
-from wengert.compiler.trace.differentiate import NotDifferentiable, differentiate, operations
+from wengert.compiler.trace.differentiate import Level, NotDifferentiable, differentiate, operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.recording import Candidate
 from wengert.compiler.trace.structure import GOLDEN, Structure, take_apart
@@ -48,7 +49,9 @@ def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
     """Return how to compile a function if it is a derivative whose function can be recorded in its place."""
     base, derivations = derivations_of(function)
     kinds = [derivation.kind for derivation in derivations]
-    if not kinds or any(derivation.has_aux for derivation in derivations) or not {*PRODUCTS}.isdisjoint(kinds[:-1]):
+    if not kinds or any(derivation.has_aux for derivation in derivations):
+        return None
+    if not {*PRODUCTS, "value_and_grad", "sparse"}.isdisjoint(kinds[:-1]):
         return None
     extras = directions_of(function)
     own = [name for name in signature.parameters if name not in extras]  # the arguments of the function
@@ -59,8 +62,6 @@ def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
         if places is None:
             return None
         levels.append((kind, [own[n] for n in places], isinstance(argnums, (tuple, list))))
-    if {"value_and_grad", "sparse"}.intersection(kinds[:-1]):
-        return None
     return Derived(base, signature, derivations, levels, extras)
 
 
@@ -182,30 +183,15 @@ class Derived:
         return Differentiation(self, made, Numbers(result, "the result"), along, directions)
 
 
+@dataclass
 class Differentiation:
-    """How to differentiate the program of a recording.
+    """How to differentiate the program of a recording."""
 
-    Args:
-        derived: the derivative.
-        levels: for each derivative its kind, the numbers to differentiate with respect to, and the program's inputs.
-        outputs: the function's result.
-        along: the inputs that give a direction.
-        directions: the arguments that do.
-    """
-
-    def __init__(
-        self,
-        derived: Derived,
-        levels: list[tuple[str, Numbers, list[str]]],
-        outputs: Numbers,
-        along: list[str],
-        directions: list[Any],
-    ) -> None:
-        self.derived = derived
-        self.levels = levels
-        self.outputs = outputs
-        self.along = along
-        self.directions = directions
+    derived: Derived
+    levels: list[Level]  # the derivatives, the first one first
+    outputs: Numbers  # the function's result
+    along: list[str]  # the inputs that give a direction
+    directions: list[Any]  # the arguments that do
 
     def apply(self, candidate: Candidate) -> None:
         """Differentiate the program of a recording that was just lifted.

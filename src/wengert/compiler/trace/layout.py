@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,15 @@ from wengert.derivatives import PyTree, tree_flatten, tree_unflatten
 __all__ = ["ResultLayout", "flat_result"]
 
 
+@dataclass(frozen=True)
 class ResultLayout:
     """The structure of results that differ in shape among themselves, as of a value and a gradient.
 
     Lists, tuples and dicts whose items make no regular array stay what they are, with an array in place of each number
     or regular array.
-
-    Args:
-        tree: the structure, with the shapes of the arrays.
     """
 
-    def __init__(self, tree: PyTree) -> None:
-        self.tree = tree
+    tree: PyTree  # with the shapes of the arrays
 
     @staticmethod
     def of(result: Any, apart: bool = False) -> ResultLayout | None:
@@ -37,12 +35,6 @@ class ResultLayout:
 
         tree = tree_flatten(result, leaf)
         return ResultLayout(tree) if isinstance(tree, PyTree) else None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ResultLayout) and self.tree == other.tree
-
-    def __hash__(self) -> int:
-        return hash(self.tree)
 
     def leaves(self, result: Any) -> list[Any] | None:
         """List the Values and numbers of a result; None if it has another structure."""

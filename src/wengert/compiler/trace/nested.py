@@ -11,6 +11,7 @@ operation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -46,22 +47,16 @@ KINDS = frozenset(["grad", "value_and_grad", "jacobian"])
 STOP = BY_NAME["stop_gradient"]
 
 
+@dataclass(eq=False)
 class Nested:
-    """A derivative that a recorded function has called.
+    """A derivative that a recorded function has called."""
 
-    Args:
-        levels: the derivatives, the first one first.
-        inputs: for each of these inputs the Values that the function got, and those that the call had.
-        outputs: the function's result.
-    """
+    levels: list[Level]  # the derivatives, the first one first
+    inputs: dict[str, tuple[list[Value], list[Value]]]  # the Values that the function got, and those that the call had
+    outputs: Numbers  # the function's result
 
-    def __init__(
-        self, levels: list[Level], inputs: dict[str, tuple[list[Value], list[Value]]], outputs: Numbers
-    ) -> None:
-        self.levels = levels
-        self.inputs = inputs
-        self.outputs = outputs
-        self.results: list[Value] = [x if isinstance(x, Value) else Value(float(x)) for x in outputs.leaves]
+    def __post_init__(self) -> None:
+        self.results: list[Value] = [x if isinstance(x, Value) else Value(float(x)) for x in self.outputs.leaves]
 
     def result(self) -> Any:
         """Return the derivative, with a `Pending` in place of each number."""
