@@ -33,7 +33,7 @@ class Watched:
 
     def __init__(self, runtime: Any) -> None:
         self.runtime, self.calls, self.mode = runtime, 0, runtime.mode
-        self.check, self.eager_batch = runtime.check, runtime.eager_batch
+        self.check, self.eager = runtime.check, runtime.eager
 
     def call(self, *args: Any) -> Any:
         self.calls += 1

@@ -145,10 +145,6 @@ class Runtime:
             return reduce_results(results, how, self.apart)
         return results if how == "map" else reduce_values(results, how)
 
-    def eager_batch(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
-        """Serve a batch by the function itself."""
-        return self.eager(self.function, args, named, how)
-
     def single(self, arguments: Arguments) -> Any:
         """Serve a call on one example."""
         entry = self.entry_for(arguments, 1)

@@ -659,7 +659,7 @@ class CallPath:
                 break
             call.release()
         if is_eager:
-            return self.runtime.eager_batch(args, named, how) if how else self.function(*args, **named)
+            return self.runtime.eager(self.function, args, named, how) if how else self.function(*args, **named)
         if found is None:
             return self.runtime.call(args, named, how)
         if must_check:
