@@ -41,16 +41,9 @@ def rows_of_numbers(results: Sequence[Any], layout: ResultLayout | None) -> Any:
     try:
         if layout is not None:
             results = [layout.leaves(x) for x in results]
-        return np.array([x.data if type(x) is Value else _numbers(x) for x in results])
+        return np.array(numbers_in(results))
     except (TypeError, ValueError):
         raise ArgumentError("map needs results of the same structure for all examples: they differ") from None
-
-
-def _numbers(x: Any) -> Any:
-    """Return the numbers of a result, which is mostly one Value or a row of them."""
-    if type(x) in (list, tuple) and set(map(type, x)) == {Value}:
-        return [v.data for v in x]
-    return numbers_in(x)
 
 
 def no_number(result: Any) -> str:

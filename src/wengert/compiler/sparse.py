@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from wengert.compiler.derive import gradient, jacobian_pattern
 from wengert.compiler.function import Compiled, compile
 from wengert.compiler.ir import Array, Program
-from wengert.compiler.trace import Signature, StaticSpec, entries_in, lines_apart
+from wengert.compiler.trace import Signature, StaticSpec, bound_to, entries_in, lines_apart
 from wengert.derivatives import Numbers, coloring, derivations_of, items_of, tree_leaves
 from wengert.engine import Value
 from wengert.errors import ArgumentError, Line, require
@@ -193,7 +192,9 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
 
     @functools.wraps(plain)
     def pattern_of(*args: Any, **named: Any) -> Any:
-        args, named = _by_position(compiled.signature, args, named)
+        bound = bound_to(compiled.signature, args, named)  # `argnums` counts positions
+        if bound is not None:  # else the call will raise the error
+            args, named = bound.args, bound.kwargs
         if not isinstance(argnums, int) or not -len(args) <= argnums < len(args):
             raise ArgumentError(f"argnums is {argnums!r}, and {name} was called with {len(args)} positional arguments")
         place = argnums % len(args)
@@ -229,15 +230,6 @@ def _pattern(program: Program, inputs: list[Array], order: int) -> coloring.Patt
     program, inputs = copy.deepcopy((program, inputs))
     gradient(program, [array.name for array in inputs])
     return jacobian_pattern(program, inputs).symmetric
-
-
-def _by_position(signature: inspect.Signature, args: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Make keyword arguments positional where the signature allows it, since `argnums` counts positions."""
-    try:
-        bound = signature.bind(*args, **named)
-    except TypeError:
-        return args, named  # the call will raise the error
-    return bound.args, bound.kwargs
 
 
 def _inputs(program: Program, signature: Signature, place: int) -> list[Array]:

@@ -7,25 +7,25 @@ from wengert.compiler.trace.layout import ResultLayout
 from wengert.compiler.trace.purity import DRAWS, PurityCheck
 from wengert.compiler.trace.randomness import random_state
 from wengert.compiler.trace.readers import readers_of
-from wengert.compiler.trace.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
+from wengert.compiler.trace.recorder import Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.trace.recording import Candidate, numbers_in, primal_of, record
-from wengert.compiler.trace.rows import rows_of
+from wengert.compiler.trace.rows import bound_to, rows_of
 from wengert.compiler.trace.specialization import Specialization, lines_apart
-from wengert.compiler.trace.structure import Aux, kind_of, take_apart
+from wengert.compiler.trace.structure import Aux, kind_of
 from wengert.compiler.trace.tracers import number_of
 
 __all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "NotDifferentiable", "PurityCheck", "ResultLayout"]
 __all__ += [
     "Reader",
-    "Recorder",
     "Signature",
     "Specialization",
     "StaticSpec",
     "Unrecordable",
     "are_wide",
+    "bound_to",
     "derived_from",
     "entries_in",
 ]
 __all__ += ["flatten_argument", "is_watched", "kind_of", "lines_apart", "number_of"]
 __all__ += ["numbers_in", "primal_of", "random_state", "readers_of", "record", "recorder_of_thread"]
-__all__ += ["rows_of", "take_apart"]
+__all__ += ["rows_of"]

@@ -19,7 +19,7 @@ from wengert._forks import Lock
 from wengert.compiler import policy
 from wengert.compiler.call import is_exact
 from wengert.compiler.trace.keys import Itself, key_of, objects_in
-from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, widened
+from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items, widened
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
@@ -244,8 +244,8 @@ class Signature:
         of_function: inspect.Signature,
         shapes: dict[str, Shape],
         batched: bool,
-        key: Any = (),
-        aliased: bool = False,
+        key: Any,
+        aliased: bool,
     ) -> None:
         self.key: Any = key
         self.aliased: bool = aliased  # an object was passed twice
@@ -455,13 +455,6 @@ class Reader:
             with _lock:  # `setdefault` of a WeakValueDictionary may let two threads be first
                 signature = self.signatures.setdefault(key, made)
         return Arguments(args, named, originals, signature, arrays, passed, self.static)
-
-
-def tree_items(x: Any) -> list[Any]:
-    """List the leaves of nested tuples and dicts."""
-    if isinstance(x, (tuple, dict)):
-        return [item for part in (x.values() if isinstance(x, dict) else x) for item in tree_items(part)]
-    return [x]
 
 
 def _static(name: str, x: Any) -> Any:

@@ -16,7 +16,7 @@ from math import nan
 from typing import Any
 
 from wengert import node
-from wengert._forks import in_child
+from wengert._forks import Lock, in_child
 from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.tracers import (
     FINITE,
@@ -272,7 +272,7 @@ class _TracingHook(threading.local):
 
 
 _hook = _TracingHook()
-_lock, _recording = threading.Lock(), 0
+_lock, _recording = Lock(), 0
 
 
 def recorder_of_thread() -> Recorder | None:
@@ -328,8 +328,8 @@ def _is_same(x: Any, y: Any) -> bool:
 
 def _in_child() -> None:
     """Forget the recordings of other threads, which do not exist in a forked child."""
-    global _lock, _recording
-    _lock, _recording = threading.Lock(), int(_hook.recorder is not None)
+    global _recording
+    _recording = int(_hook.recorder is not None)
     if not _recording:
         node.set_tracing_hook(None)
         tell_recording(None)

@@ -638,8 +638,10 @@ def numbers_in(x: Any) -> Any:
         return x.data
     if isinstance(x, Aux):
         return numbers_in(x.result)
-    if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype == object):
-        return [numbers_in(item) for item in x] if np.ndim(x) or isinstance(x, (list, tuple)) else numbers_in(x.item())
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return numbers_in(x.tolist())
+    if isinstance(x, (list, tuple)):
+        return [item.data if type(item) is Value else numbers_in(item) for item in x]
     return x
 
 

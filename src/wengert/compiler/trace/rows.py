@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.errors import DataError
 
-__all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "widened"]
+__all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "tree_items", "widened"]
 
 BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD  # positional-only is less
 
@@ -87,11 +87,15 @@ def same_length(lengths: list[tuple[str, int]]) -> int:
 
 def lengths_of(x: Any) -> list[int]:
     """List the length of each list or array in an argument."""
+    found = [x for x in tree_items(x) if isinstance(x, list) or (isinstance(x, np.ndarray) and x.ndim)]
+    return list(map(len, found))
+
+
+def tree_items(x: Any) -> list[Any]:
+    """List the leaves of nested tuples and dicts."""
     if isinstance(x, (tuple, dict)):
-        return [length for item in (x.values() if isinstance(x, dict) else x) for length in lengths_of(item)]
-    if isinstance(x, np.ndarray):
-        return list(x.shape[:1])
-    return [len(x)] if isinstance(x, list) else []
+        return [item for part in (x.values() if isinstance(x, dict) else x) for item in tree_items(part)]
+    return [x]
 
 
 def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) -> Sequence[Any]:
