@@ -12,9 +12,9 @@ import numpy as np
 
 from wengert.compiler.derive import gradient, jacobian_pattern
 from wengert.compiler.function import Compiled, compile
-from wengert.compiler.ir import Array, Program
-from wengert.compiler.trace import Signature, StaticSpec, bound_to, entries_in, lines_apart
-from wengert.derivatives import Numbers, coloring, derivations_of, items_of, tree_leaves
+from wengert.compiler.ir import Program
+from wengert.compiler.trace import bound_to, entries_in, lines_apart
+from wengert.derivatives import Numbers, coloring, derivations_of, items_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, Line, require
 
@@ -213,7 +213,8 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
             if order == 2 and program.outputs["out"].size != 1:
                 raise ArgumentError(f"a Hessian needs a function that returns one number, and {name} returned several")
             if id(program) not in known:
-                known[id(program)] = program, _pattern(program, _inputs(program, entry.signature, place), order)
+                names = entry.signature.arrays[list(entry.signature.shapes)[place]]
+                known[id(program)] = program, _pattern(program, names, order)
         patterns = [known[number][1] for number in dict.fromkeys(map(id, programs))]
         shape = patterns[0].shape
         if order == 1 and len(Numbers(result, f"the result of {name}").leaves) != shape[0]:
@@ -224,18 +225,10 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
     return pattern_of
 
 
-def _pattern(program: Program, inputs: list[Array], order: int) -> coloring.Pattern:
-    if order == 1:
-        return jacobian_pattern(program, inputs)
-    program, inputs = copy.deepcopy((program, inputs))
-    gradient(program, [array.name for array in inputs])
-    return jacobian_pattern(program, inputs).symmetric
-
-
-def _inputs(program: Program, signature: Signature, place: int) -> list[Array]:
-    """Return the arrays of an argument's numbers, in order."""
-    shapes = list(signature.shapes.values())
-    counts = [sum(not isinstance(leaf, StaticSpec) for _, leaf in tree_leaves(shape)) for shape in shapes]
-    first = sum(counts[:place])
-    arrays = {array.name: array for array in program.arrays if array.role == "input"}
-    return [arrays[name] for name in signature.names[first : first + counts[place]]]
+def _pattern(program: Program, names: list[str], order: int) -> coloring.Pattern:
+    if order == 2:
+        program = copy.deepcopy(program)
+        gradient(program, names)
+    inputs = {array.name: array for array in program.of_role("input")}
+    pattern = jacobian_pattern(program, [inputs[name] for name in names])
+    return pattern if order == 1 else pattern.symmetric

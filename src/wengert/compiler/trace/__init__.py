@@ -1,6 +1,6 @@
 """Runs a function once and records what it computed, what it read from outside, and which branches it took."""
 
-from wengert.compiler.trace.arguments import Arguments, Reader, Signature, StaticSpec, are_wide, flatten_argument
+from wengert.compiler.trace.arguments import Arguments, Reader, StaticSpec, are_wide, flatten_argument
 from wengert.compiler.trace.derived import Derived, derived_from, entries_in
 from wengert.compiler.trace.differentiate import NotDifferentiable
 from wengert.compiler.trace.layout import ResultLayout
@@ -17,7 +17,6 @@ from wengert.compiler.trace.tracers import number_of
 __all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "NotDifferentiable", "PurityCheck", "ResultLayout"]
 __all__ += [
     "Reader",
-    "Signature",
     "Specialization",
     "StaticSpec",
     "Unrecordable",

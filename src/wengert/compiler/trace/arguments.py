@@ -251,21 +251,24 @@ class Signature:
         self.aliased: bool = aliased  # an object was passed twice
         self.of_function: inspect.Signature = of_function
         self.shapes: dict[str, Shape] = shapes
-        self.leaves: list[ArraySpec] = [
-            leaf for shape in shapes.values() for _, leaf in tree_leaves(shape) if isinstance(leaf, ArraySpec)
-        ]
+        every = {name: [leaf for _, leaf in tree_leaves(shape)] for name, shape in shapes.items()}
+        self.leaves: list[ArraySpec] = [x for found in every.values() for x in found if isinstance(x, ArraySpec)]
         self.names: list[str] = []
         for leaf in self.leaves:
             name = leaf.name
             while name in self.names:  # such as the first number of x = (1, 2), and an argument x_0
                 name += "_"
             self.names.append(name)
+        names = iter(self.names)
+        self.arrays: dict[str, list[str]] = {  # the names of the arrays of each argument
+            name: [next(names) for x in found if isinstance(x, ArraySpec)] for name, found in every.items()
+        }
         self.batched: bool = batched
-        fixed = [x for shape in shapes.values() for _, x in tree_leaves(shape)]
+        fixed = [x for found in every.values() for x in found if isinstance(x, StaticSpec)]
         foreign = [x for x in fixed if isinstance(x, ForeignSpec)]
         self.reason: str = foreign[0].key if foreign else ""  # why it cannot be compiled
         self.is_warned: bool = any(x.is_warned for x in foreign)
-        self._objects: list[Itself] = [found for x in fixed if isinstance(x, StaticSpec) for found in objects_in(x.key)]
+        self._objects: list[Itself] = [found for x in fixed for found in objects_in(x.key)]
 
     def is_alive(self) -> bool:
         """Return True if a call can still have it: the objects in it exist."""

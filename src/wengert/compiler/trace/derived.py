@@ -17,7 +17,7 @@ import numpy as np
 from wengert import derivatives
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
 from wengert.compiler.ir import Array, Compute, Program, compute_once, fuse, inline, unmask
-from wengert.compiler.trace.arguments import Arguments, ArraySpec, Signature
+from wengert.compiler.trace.arguments import Arguments, Signature
 from wengert.compiler.trace.differentiate import Level, NotDifferentiable, differentiate, operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.recording import Candidate
@@ -35,7 +35,6 @@ from wengert.derivatives import (
     last_run,
     on_values,
     places_of,
-    tree_leaves,
 )
 from wengert.engine import Value
 
@@ -162,23 +161,18 @@ class Derived:
             return self.signature.bind(*args, **named).arguments
 
         given = arguments.prepared(held, number)()
-        names = iter(arguments.signature.names)
-        arrays: dict[str, list[str]] = {}  # by argument
-        sizes: dict[str, int] = {}
-        for name, shape in arguments.signature.shapes.items():
-            leaves = [leaf for _, leaf in tree_leaves(shape) if isinstance(leaf, ArraySpec)]
-            arrays[name] = [next(names) for _ in leaves]
-            sizes[name] = sum([int(np.prod(leaf.shape)) for leaf in leaves])
+        signature = arguments.signature
+        sizes = {name: int(np.prod(leaf.shape)) for name, leaf in zip(signature.names, signature.leaves, strict=True)}
         made = []
         for kind, arguments_of, several in self.levels:
             if any(name not in given for name in arguments_of):
                 raise NotDifferentiable("an argument to differentiate with respect to has its default")
             chosen = tuple([given[name] for name in arguments_of]) if several else given[arguments_of[0]]
-            inputs = Numbers(chosen)
-            if len(inputs.leaves) != sum([sizes[name] for name in arguments_of]):
+            inputs, names = Numbers(chosen), [name for argument in arguments_of for name in signature.arrays[argument]]
+            if len(inputs.leaves) != sum([sizes[name] for name in names]):
                 raise NotDifferentiable("an argument to differentiate with respect to holds more than numbers")
-            made.append((kind, inputs, [array for name in arguments_of for array in arrays[name]]))
-        along = [name for extra in self.extras for name in arrays[extra]]
+            made.append((kind, inputs, names))
+        along = [name for extra in self.extras for name in signature.arrays[extra]]
         directions = [given[extra] for extra in self.extras]
         return Differentiation(self, made, Numbers(result, "the result"), along, directions)
 
