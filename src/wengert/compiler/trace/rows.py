@@ -88,7 +88,7 @@ def same_length(lengths: list[tuple[str, int]]) -> int:
 def lengths_of(x: Any) -> list[int]:
     """List the length of each list or array in an argument."""
     found = [x for x in tree_items(x) if isinstance(x, list) or (isinstance(x, np.ndarray) and x.ndim)]
-    return list(map(len, found))
+    return [x.shape[0] if isinstance(x, np.ndarray) else len(x) for x in found]  # a subclass may say another length
 
 
 def tree_items(x: Any) -> list[Any]:
