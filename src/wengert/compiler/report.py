@@ -75,11 +75,9 @@ def _waits(candidate: Candidate, others: int, examples: int) -> str:
     nodes = f"{counted(candidate.nodes, 'operation')} per example"
     if not candidate.is_lifted and not policy.lifts(candidate.nodes, examples):
         return f"the function itself runs until {policy.EXAMPLES} examples have run ({examples:,} so far): {nodes}"
-    if not candidate.is_lifted:
+    if not candidate.is_lifted or policy.compiles(candidate.steps, candidate.nodes, examples, others):
         return "the next call compiles it"
     steps = candidate.steps
-    if policy.compiles(steps, candidate.nodes, examples, others):
-        return "the next call compiles it"
     until, work = policy.pays_from(steps, candidate.nodes), f"{counted(steps, 'step')}, {nodes}"
     return f"the function itself runs until {until:,} examples have run ({examples:,} so far): {work}"
 

@@ -172,11 +172,9 @@ class Runtime:
                     self.uncount(entry, 1)
                     return eager()
                 if entry.is_current(ran):
-                    recorded, derived = self.recorded_for(arguments)
-                    result, watch = self.observe(entry, functools.partial(arguments.eager, recorded), arguments)
-                    function_run = None if derived is None else derived.run_of(result)
+                    result, function_run, watch = self.first_run(entry, arguments, 0)
                     served = watch is not None and self.record(entry, arguments, 0, result, watch)
-                    if derived is None:
+                    if function_run is None:
                         return result
                     if not served:
                         return eager()
@@ -245,9 +243,8 @@ class Runtime:
                 return False
             if not entry.is_current(ran):
                 return True
-            recorded, derived = self.recorded_for(arguments)
-            result, watch = self.observe(entry, arguments.prepared(recorded, row), arguments)
-            known[row] = result if derived is None else arguments.prepared(derived.run_of(result).derivative, row)()
+            result, function_run, watch = self.first_run(entry, arguments, row)
+            known[row] = result if function_run is None else arguments.prepared(function_run.derivative, row)()
             return watch is not None and self.record(entry, arguments, row, result, watch)
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Call:
@@ -279,23 +276,26 @@ class Runtime:
 
     # -- running the function itself ----------------------------------------------------------------------------------
 
-    def observe(
-        self, entry: CacheEntry, call: Callable[[], Any], arguments: Arguments | None = None
-    ) -> tuple[Any, PurityCheck | None]:
-        """Call the function itself, watched if the call is to be recorded for these arguments.
+    def first_run(self, entry: CacheEntry, arguments: Arguments, number: int) -> tuple[Any, Any, PurityCheck | None]:
+        """Run the function to record on an example, given its number in a batch.
 
         Nothing is watched, nor recorded, while another profiler runs.
 
         Returns:
-            The result, and the watch or None.
+            The result; for a derivative the run of its function, else None; and the watch or None.
         """
-        watch = None
-        if arguments is not None and sys.getprofile() is None:
-            watch = PurityCheck(self.recorded_for(arguments)[0], arguments.reached_by(call))
+        recorded, derived = self.recorded_for(arguments)
+        call = arguments.prepared(recorded, number)
+        watch = PurityCheck(recorded, arguments.reached_by(call)) if sys.getprofile() is None else None
+        result = self.observe(entry, call, watch)
+        return result, None if derived is None else derived.run_of(result), watch
+
+    def observe(self, entry: CacheEntry, call: Callable[[], Any], watch: PurityCheck | None = None) -> Any:
+        """Call the function itself, watched if the call is to be recorded."""
         try:
             if watch is not None:
                 with modes.watched():
-                    return watch.run(call), watch
+                    return watch.run(call)
             before = random_state()
             result = call()
         except AttributeError as error:
@@ -306,7 +306,7 @@ class Runtime:
             raise
         if random_state() != before:
             self.fall_back(entry, DRAWS)
-        return result, None
+        return result
 
     # -- specializations ----------------------------------------------------------------------------------------------
 
@@ -527,12 +527,12 @@ class Runtime:
         if self.derived is not None:
             arguments = read()
             sample = self.derived.sample(made.checked, function_run)
-            seen, _ = self.observe(entry, functools.partial(arguments.eager, sample))
+            seen = self.observe(entry, functools.partial(arguments.eager, sample))
             if self.derived.matches(found, seen, made.kernel.agree):
                 made.checked += 1
                 entry.checks += 1
                 return found
-        result, _ = self.observe(entry, call)
+        result = self.observe(entry, call)
         if matches(found, result, made):  # nearly always
             made.checked += 1
             entry.checks += 1
@@ -557,7 +557,7 @@ class Runtime:
                 if number not in known:
                     call = arguments.prepared(self.function, number)
                     try:
-                        known[number], _ = self.observe(entry, call)
+                        known[number] = self.observe(entry, call)
                     except Exception as error:  # the batch raises the error of its first example
                         self.drop(
                             entry, made, f"the function raises {type(error).__name__}, the array program does not"
@@ -668,10 +668,8 @@ class Runtime:
             with self.alone_to_record() as alone:
                 if not alone:
                     return
-                recorded, derived = self.recorded_for(arguments)
-                result, watch = self.observe(entry, functools.partial(arguments.eager, recorded), arguments)
-                results = [result] if derived is None else []
-                function_run = None if derived is None else derived.run_of(result)
+                result, function_run, watch = self.first_run(entry, arguments, 0)
+                results = [result] if function_run is None else []
                 if watch is None:
                     return
                 self.record(entry, arguments, 0, result, watch)
@@ -706,7 +704,7 @@ class Runtime:
                     holding = made if space.run(batch, 1, False, 1.0) and space.guards_pass(0, 1) else None
         if holding is None:
             return False
-        result, _ = self.observe(entry, arguments.prepared(self.function, number))
+        result = self.observe(entry, arguments.prepared(self.function, number))
         return self.matches(entry, holding, arguments, example, result)
 
     # -- reports ------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class Recorder:
     @property
     def evaluating(self) -> bool:
         """True while the expression of an index is evaluated again, which is not the function's doing."""
-        return self.path is not None and bool(self.path.rests)
+        return bool(self.path.rests)
 
     def refuse(self, why: str) -> None:
         """Stop the recording.
