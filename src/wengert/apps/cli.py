@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from wengert import __version__, _loader
 from wengert.apps.demo import SETTINGS, run, source
-from wengert.apps.terminal import paint, say
+from wengert.apps.terminal import can_write, paint, say
 from wengert.compiler.backends import BACKENDS, cache
 from wengert.errors import NEEDS_COURSE, WengertError, to_install
 from wengert.view import formula as formulas
@@ -176,9 +176,7 @@ def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | 
         print("\n".join(map(str, walk)))
     elif out is None and html is None:
         text: str = tree(root, limit=None)
-        try:
-            text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
-        except UnicodeEncodeError:  # use characters that the terminal has
+        if not can_write(text):  # use characters that the terminal has
             text = text.translate(str.maketrans("├│└─…", "||`-."))
         print(text)
     return 0

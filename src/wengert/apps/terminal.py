@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-__all__ = ["blocks", "can_show", "curve", "is_coloured", "paint", "plane", "say", "shown", "width"]
+__all__ = ["blocks", "can_show", "can_write", "curve", "is_coloured", "paint", "plane", "say", "shown", "width"]
 
 STYLES = {"right": "green", "wrong": "red", "look": "yellow", "quiet": "dim", "title": "bold"}
 HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}  # by the upper, lower pixel
@@ -35,18 +35,23 @@ def is_coloured(stream: Any = None) -> bool:
     return console.color_system is not None and not console.no_color
 
 
-def can_show(text: str = "▀▁●") -> bool:
-    """Return True if stdout can show pictures: it is a terminal that has these characters."""
+def can_show() -> bool:
+    """Return True if stdout can show pictures: it is a terminal that has their characters."""
+    return can_write("▀▁●") and (_is_terminal() or bool(os.environ.get("FORCE_COLOR")))
+
+
+def can_write(text: str) -> bool:
+    """Return True if stdout has these characters."""
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except UnicodeEncodeError:
         return False
-    return _is_terminal(None) or bool(os.environ.get("FORCE_COLOR"))
+    return True
 
 
 def width() -> int | None:
     """Return the width of lines in columns; None if it is not limited."""
-    return shutil.get_terminal_size().columns if _is_terminal(None) or os.environ.get("COLUMNS") else None
+    return shutil.get_terminal_size().columns if _is_terminal() or os.environ.get("COLUMNS") else None
 
 
 def paint(text: str, style: str, stream: Any = None) -> str:
@@ -130,6 +135,5 @@ def _styled(text: str, style: str) -> str:
     return Style.parse(style).render(text)
 
 
-def _is_terminal(stream: Any) -> bool:
-    stream = sys.stdout if stream is None else stream
-    return stream is not None and bool(stream.isatty())
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()

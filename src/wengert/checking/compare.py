@@ -12,8 +12,7 @@ from wengert.derivatives import Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
-from wengert.ops import BY_NAME
-from wengert.ops import coerce as operands
+from wengert.ops import BY_NAME, named
 
 __all__ = ["ComparedLine", "Comparison", "compare"]
 
@@ -132,7 +131,7 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
             given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
             result = f(*map(_leaves, given, argument_names(f, len(given))))
     if not isinstance(result, Value):
-        raise ArgumentError(f"f has to return one Value that depends on its inputs, not {operands.named(result)}")
+        raise ArgumentError(f"f has to return one Value that depends on its inputs, not {named(result)}")
     graph = Graph(result)
     grads = graph.pull_back({graph.outputs[0]: 1.0})
     version, results = PEERS[against](graph)

@@ -187,7 +187,6 @@ class _Subject:
     """A function whose numbers are leaves, so that each can be varied."""
 
     def __init__(self, function: Callable[..., Any], inputs: Any) -> None:
-        self._first_tape: Replay | None = None
         self.function = function
         self.name: str = getattr(function, "__name__", "") or type(function).__name__
         self.name = "the function" if self.name == "<lambda>" else self.name
@@ -245,10 +244,6 @@ class _Subject:
         with modes.recorded(eager_only=True):
             outputs = self.outputs(order)
         return Replay(Graph(*[x for x in outputs if isinstance(x, Value)]), outputs)
-
-    def first_tape(self) -> Replay:
-        self._first_tape = self._first_tape or self.replay(1)
-        return self._first_tape
 
     def moved(self, number: int, order: int) -> Callable[[float], list[float]]:
         """Return the outputs as a function of one of the inputs."""
@@ -320,6 +315,7 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
     of = subject.output_names if order == 1 else [f"d/d {name}" for name in subject.names]
     found = []
     replay: Replay | None = None
+    first_order: Replay | None = None
     for number, column in zip(chosen, subject.columns(order, chosen), strict=True):
         x = subject.point[number]
         first = step or 0.1 * max(1.0, abs(x))
@@ -329,8 +325,9 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
             ok, source = tolerance.agree(slope, gradient), "differences"
             if isfinite(gradient) and not (ok and tolerance.smooth(slope)):
                 replay = replay or subject.replay(order)
+                first_order = first_order or (replay if order == 1 else subject.replay(1))
                 leaf = subject.leaves[number]
-                if not tolerance.smooth(slope) or subject.first_tape().has_kink(leaf):
+                if not tolerance.smooth(slope) or first_order.has_kink(leaf):
                     if replay.has_rules(leaf):
                         straight = straight or slopes(replay.moved(leaf), x, first)
                         slope, source = straight[place], "convention"

@@ -70,7 +70,10 @@ def save(
         ArgumentError: an argument has another type, or the state of `optimizer` or `rng` cannot be saved.
     """
     parts = _parts(optimizer, history, rng)
-    content = {name: safetensors.Tensor(shape, _data(ps)) for name, (shape, ps) in _groups(model).items()}
+    content = {
+        name: safetensors.Tensor(shape, array("d", [p.data for p in ps]))
+        for name, (shape, ps) in _groups(model).items()
+    }
     metadata: dict[str, str] = {}
     if optimizer is not None:
         content["optimizer.places"] = _listed(_places(model, optimizer))
@@ -164,10 +167,6 @@ def _groups(model: HasNamedParameters) -> Groups:
         if f"model.{name}" in singles:
             raise CheckpointError(f"a list and a parameter are both named {name!r}: rename one of them")
     return {**{f"model.{name}": ([len(ps)], ps) for name, ps in lists.items()}, **singles}
-
-
-def _data(parameters: list[Value]) -> array[float]:
-    return array("d", [p.data for p in parameters])
 
 
 def _listed(numbers: list[float] | array[float]) -> safetensors.Tensor:

@@ -115,7 +115,7 @@ def _value_and_slopes(
     function: Function, argnums: int | Sequence[int], has_aux: bool, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[Any, Any]:
     call = _Call(function, argnums, args, named, has_aux)
-    call.check_number(function)
+    _check_number(function, call.outputs, call.result)
     (value,) = call.run.values()
     slopes = call.inputs.unflatten(call.run.vjp({0: 1.0}))
     return ((value, call.aux) if has_aux else value), slopes
@@ -376,6 +376,7 @@ class _Call:
         forward: bool = False,
     ) -> None:
         self.run: LinearMap
+        self.outputs: Numbers
         self.result: Any
         self.aux: Any
         if named:
@@ -388,7 +389,7 @@ class _Call:
         known = of is not None and (of.kind, of.has_aux) == ("grad", has_aux)
         if of is not None and known and _places(of.function, of.argnums, args) == places:
             call = _Call(of.function, of.argnums, args, named, has_aux, order=2)
-            call.check_number(of.function)
+            _check_number(of.function, call.outputs, call.result)
             self.run, self.outputs, self.aux = linearize_gradient(call.run), call.inputs, call.aux
             return
 
@@ -416,10 +417,6 @@ class _Call:
         """Return True if all numbers are floats, and nobody sees or records each operation."""
         floats = not any(isinstance(x, Value) for x in self.inputs.leaves)
         return floats and not modes.eager_only() and type(Value(0.0).data) is float
-
-    def check_number(self, function: Function) -> None:
-        """Raise an ArgumentError if the function returned something else than one number."""
-        _check_number(function, self.outputs, self.result)
 
 
 def _check_number(function: Function, outputs: Numbers, result: Any) -> None:

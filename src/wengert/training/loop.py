@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wengert.compiler import Compiled
 from wengert.compiler.backends import BACKENDS, default_backend
 from wengert.engine import Value
-from wengert.errors import ArgumentError, MissingExtraError, StaleRecordingError, warn_once
+from wengert.errors import ArgumentError, MissingExtraError, StaleRecordingError, warn
 from wengert.functions import sum as total
 from wengert.modes import eager_only, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
@@ -130,7 +130,7 @@ class Trainer:
         except StaleRecordingError as error:
             self.release()
             self.compiled, self.fallback = None, str(error)
-            warn_once(set(), f"fit continues on the engine: {error}", RuntimeWarning)
+            warn(f"fit continues on the engine: {error}", RuntimeWarning)
             return engine()
         if why:
             self.release()

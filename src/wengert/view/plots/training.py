@@ -146,7 +146,12 @@ def plot_decision_boundary(
     colours = require("matplotlib.colors", "plot")
     left, right, low, high = bounds(X, MARGIN)
     order = sorted(set(Y))
-    classes = _grid(_classifier(model, order, cut) if hasattr(model, "parameters") else model, left, right, low, high)
+
+    def classify(points: list[Point]) -> list[int]:
+        with no_grad():
+            return [class_of(model(point), order, cut) for point in points]
+
+    classes = _grid(classify if hasattr(model, "parameters") else model, left, right, low, high)
     paint = {c: colours.to_rgba(_colour(order, c), WASH) for c in {c for row in classes for c in row}}
     picture = [[paint[c] for c in row] for row in classes]
     even = 1 / EVEN <= (high - low) / (right - left) <= EVEN
@@ -195,16 +200,6 @@ def _curves(axes: Any, curves: dict[str, list[float]], colour: str) -> list[Any]
             mark = "o" if len(numbers) < 3 else None
             lines += axes.plot(epochs, numbers, style, color=colour, label=name, marker=mark, linewidth=1.6)
     return lines
-
-
-def _classifier(model: Any, order: list[int], cut: float | None) -> Callable[[list[Point]], list[int]]:
-    """Make a function that classifies a list of points from a model of one point."""
-
-    def classify(points: list[Point]) -> list[int]:
-        with no_grad():
-            return [class_of(model(point), order, cut) for point in points]
-
-    return classify
 
 
 def class_of(outputs: Any, order: list[int], cut: float | None) -> int:
