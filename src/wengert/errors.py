@@ -213,6 +213,18 @@ def answer(module: str, hints: dict[str, str]) -> Callable[[str], Any]:
     return answered
 
 
+def submodules(package: str) -> Callable[[str], ModuleType]:
+    """Return the `__getattr__` of a package, with which its modules are imported when they are used."""
+
+    def imported(name: str) -> ModuleType:
+        try:
+            return import_module(f"{package}.{name}")
+        except ModuleNotFoundError:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+
+    return imported
+
+
 def _listed(self: object) -> list[str]:
     from inspect import getattr_static  # rarely needed
 

@@ -1,8 +1,5 @@
 """Derivatives of functions, in JAX's calling convention, to any order."""
 
-from importlib import import_module
-from types import ModuleType
-
 from wengert.derivatives.derivation import (
     PRODUCTS,
     Derivation,
@@ -29,15 +26,10 @@ from wengert.derivatives.pytree import (
     tree_unflatten,
 )
 from wengert.derivatives.roots import AGAIN
+from wengert.errors import submodules
 
 __all__ = ["AGAIN", "PRODUCTS", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names"]
 __all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "last_begun", "last_run"]
 __all__ += ["on_values", "places_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
-
-def __getattr__(name: str) -> ModuleType:
-    """Import a module of this package at its first use, as in ``wengert.derivatives.NAME``."""
-    try:
-        return import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+__getattr__ = submodules(__name__)
