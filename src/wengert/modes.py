@@ -85,14 +85,12 @@ def _in_child() -> None:
 in_child(_in_child)
 
 
-@contextmanager
-def hooked(node_hook: NodeHook, pre_backward_hook: PreBackwardHook) -> Iterator[None]:
+def hooked(node_hook: NodeHook, pre_backward_hook: PreBackwardHook) -> AbstractContextManager[None]:
     """Call one hook with every node that this thread makes, and the other with each root before its `backward()`.
 
     The node still has its operands, also under `no_grad()`. Compiled functions run operation by operation.
     """
-    with _changed(hooks=((node_hook, pre_backward_hook), *_modes.hooks)):
-        yield
+    return _changed(hooks=((node_hook, pre_backward_hook), *_modes.hooks))
 
 
 def shown(node: Any) -> Any:

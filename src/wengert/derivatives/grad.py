@@ -43,7 +43,7 @@ from wengert.derivatives.derivation import (
     remember_run,
     signature_of,
 )
-from wengert.derivatives.linearize import LinearMap, OpaqueError, linear_map, linearize, linearize_gradient
+from wengert.derivatives.linearize import LinearMap, OpaqueError, linear_map, linearize, linearize_gradient, number_of
 from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
@@ -411,7 +411,7 @@ class _Call:
 
         self.run = linearize(on, self.inputs.leaves, order)
         if self.run.kind == "floats":
-            self.aux = tree_map(lambda x: x.data if isinstance(x, Value) else x, self.aux)
+            self.aux = tree_map(number_of, self.aux)
 
     def _is_plain(self) -> bool:
         """Return True if all numbers are floats, and nobody sees or records each operation."""

@@ -31,7 +31,7 @@ from wengert.graph import Curvature, Graph
 from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
 
-__all__ = ["LinearMap", "OpaqueError", "linear_map", "linearize", "linearize_gradient"]
+__all__ = ["LinearMap", "OpaqueError", "linear_map", "linearize", "linearize_gradient", "number_of"]
 
 HAND = BY_NAME["by hand"].code
 FLAT = {BY_NAME[name].code for name in ("sign", "floor", "round", "stop_gradient")}  # whose slope is 0 everywhere
@@ -86,7 +86,7 @@ def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: st
         began = Value(0.0)
         observed = type(began.data) is not float  # while a function is traced, all operations have to be recorded
         linked = kind == "values" or observed
-        inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(_number(x)) for x in settle([*points])]
+        inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(number_of(x)) for x in settle([*points])]
         if observed:
             seen: Any = began.data
             seen.recorder.handed += inputs
@@ -314,7 +314,7 @@ class LinearMap:
             return [x if isinstance(x, Value) else Value(x) for x in results]
         if self.kind == "leaves":
             return [x.detach() if isinstance(x, Value) else Value(x) for x in results]
-        return [x.data if isinstance(x, Value) else x for x in results]
+        return [*map(number_of, results)]
 
 
 class GradientMap(LinearMap):
@@ -433,7 +433,8 @@ def _united(reads: Reads, given: Mapping[int, list[Numbered]], kept: Iterable[in
     return found
 
 
-def _number(x: Any) -> Any:
+def number_of(x: Any) -> Any:
+    """Return the number of a Value, traced or not, and other numbers as they are."""
     return x.data if isinstance(x, Value) else x
 
 
@@ -465,7 +466,7 @@ def _times(partial: Any, g: Any) -> Any:
         if not isinstance(one, Value):
             if one == 1.0:
                 return other
-            number = _number(other)
+            number = number_of(other)
             if one == 0.0 and type(number) is float and isfinite(number):
                 return None
     return partial * g

@@ -11,7 +11,7 @@ from math import isfinite, nan
 from typing import Any
 
 from wengert import modes
-from wengert.derivatives.linearize import LinearMap
+from wengert.derivatives.linearize import LinearMap, number_of
 from wengert.engine import Many, Value
 from wengert.errors import ArgumentError, OperandError, RootError, counted
 from wengert.node import refuse, settle
@@ -66,7 +66,7 @@ def root(
     (2.0, 0.25)
     """
     _check(function, x0, bracket, tol, max_steps, missing)
-    given = [_number(x) for x in (x0, *(bracket or ()))]
+    given = [number_of(x) for x in (x0, *(bracket or ()))]
     starts = settle([*given])  # Values for numbers that are traced
     how = (bracket is not None, float(tol), max_steps)
     numbers = [x._data if isinstance(x, Value) else x for x in starts]
@@ -207,11 +207,6 @@ def _not_found(first: _Run, x: float, residual: float, taken: int, numbers: list
 
 def _name(function: Any) -> str:
     return getattr(function, "__name__", "the function")
-
-
-def _number(x: Any) -> Any:
-    """Return the number of a Value, traced or not, and other numbers as they are."""
-    return x.data if isinstance(x, Value) else x
 
 
 def _one_number(x: Any, function: Any) -> Any:
