@@ -69,8 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     given, unknown = parser.parse_known_args(arguments)
-    run_command = getattr(given, "run", None)
-    if given.command in ELSEWHERE and run_command is None:
+    if given.command in ELSEWHERE and "run" not in given:
         parser.exit(2, f"wengert {given.command}: {ELSEWHERE[given.command]}\n")
     if unknown:
         minus = given.command == "draw" and not unknown[0].startswith("--")
@@ -82,21 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # the name of a folder may have other characters
     try:
-        if run_command is not None:
-            status = int(run_command(given))
-        elif given.command == "info":
-            status = _info()
-        elif given.command == "cache":
-            print(cache.clear() if given.action else f"cache    {cache.status()}")
-            status = 0
-        elif given.command == "draw":
-            status = _draw(given.formula, dict(given.numbers), given.out, given.html, given.steps)
-        elif given.program:
-            print(source(given.data), end="")
-            status = 0
-        else:
-            folder = os.path.join("wengert-demo", given.data) if given.out is None else given.out
-            status = run(given.data, folder, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
+        status = int(given.run(given))
         if sys.stdout is not None:  # None if the output is closed, as by `>&-`
             sys.stdout.flush()
         return status
@@ -135,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
         "--program", action="store_true", help="only print the NumPy program that the network is compiled to"
     )
     demo.add_argument("--quiet", action="store_true", help="show no progress")
+    demo.set_defaults(run=_demo)
     draw = commands.add_parser("draw", help="draw a formula with its numbers, and the gradient of every variable")
     draw.add_argument(
         "formula", help="such as 'tanh(x1*w1 + b)', or 'n = x1*w1 + b; n.tanh()'; ' -x' with a space first"
@@ -149,9 +135,11 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument(
         "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"
     )
-    commands.add_parser("info", help="show which engine runs, and what is installed")
+    draw.set_defaults(run=_draw)
+    commands.add_parser("info", help="show which engine runs, and what is installed").set_defaults(run=_info)
     kept = commands.add_parser("cache", help="show where machine code is stored for later runs, and how much")
     kept.add_argument("action", nargs="?", choices=["clear"], help="clear: remove it")
+    kept.set_defaults(run=_cache)
     for command in entry_points(group="wengert.commands"):
         command.load()(commands)
     for name in sorted(ELSEWHERE.keys() - commands.choices.keys()):
@@ -159,12 +147,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | None, in_steps: bool) -> int:
+def _demo(given: argparse.Namespace) -> int:
+    if given.program:
+        print(source(given.data), end="")
+        return 0
+    folder = os.path.join("wengert-demo", given.data) if given.out is None else given.out
+    return run(given.data, folder, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
+
+
+def _draw(given: argparse.Namespace) -> int:
     """Print a formula as a tree, or its steps; or write it to files."""
-    root = formulas.evaluate(formula, numbers)
+    root = formulas.evaluate(given.formula, dict(given.numbers))
     root.backward()
     walk, picture = steps(root), draw(root)
-    for path, write in ((out, picture.save), (html, walk.save if in_steps else picture.save)):
+    for path, write in ((given.out, picture.save), (given.html, walk.save if given.steps else picture.save)):
         if path is not None:
             try:
                 write(path)
@@ -172,9 +168,9 @@ def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | 
                 print(f"wengert draw: cannot write {path}: {error.strerror}", file=sys.stderr)
                 return 2
             print(path)
-    if in_steps and html is None:
+    if given.steps and given.html is None:
         print("\n".join(map(str, walk)))
-    elif out is None and html is None:
+    elif given.out is None and given.html is None:
         text: str = tree(root, limit=None)
         if not can_write(text):  # use characters that the terminal has
             text = text.translate(str.maketrans("├│└─…", "||`-."))
@@ -182,7 +178,12 @@ def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | 
     return 0
 
 
-def _info() -> int:
+def _cache(given: argparse.Namespace) -> int:
+    print(cache.clear() if given.action else f"cache    {cache.status()}")
+    return 0
+
+
+def _info(_: argparse.Namespace) -> int:
     lines = [
         f"wengert {__version__}",
         f"engine   {_loader.status()}",
