@@ -20,7 +20,7 @@ from wengert.ops import TABLE, by_hand
 from wengert.view.scopes import Scope, assigned, levels
 
 __all__ = ["TITLE", "clean", "derivative", "ending", "fill", "formula", "formulas", "is_compound", "names", "number"]
-__all__ += ["parameters", "placed", "scopes", "second", "spelled", "template", "written"]
+__all__ += ["placed", "scopes", "second", "spelled", "template", "written"]
 
 LONGEST, NAME = 24, 36  # the longest label and the longest name from a model that are shown, in characters
 TITLE = 10_000  # the longest label in a tooltip
@@ -229,8 +229,7 @@ def scopes(graph: Graph) -> tuple[list[Scope], bytearray]:
     """Return what `assigned` returns: the layer, neuron and example of each node, and 1 if it is computed there; empty
     if no live model owns a leaf.
     """
-    found = _owned(graph)
-    several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
+    found, several = _owned(graph)
     known = {}
     for place, names in found.items():
         kind, _, name = names[0].partition(" ")
@@ -238,28 +237,25 @@ def scopes(graph: Graph) -> tuple[list[Scope], bytearray]:
     return assigned(graph, known) if known else ([], bytearray())
 
 
-def _owned(graph: Graph) -> dict[int, list[str]]:
-    """Return the leaves that are parameters of a model, by index, with their names from `registered_names`."""
+def _owned(graph: Graph) -> tuple[dict[int, list[str]], bool]:
+    """Return the leaves that are parameters of a model, by index, with their names from `registered_names`; and True if
+    they belong to several models.
+    """
     found = registered_names([graph.values[place] for place in graph.leaves])
     found |= getattr(graph, "owned", {})  # a SeenGraph knows the models of other classes
-    return {place: found[graph.values[place]] for place in graph.leaves if graph.values[place] in found}
-
-
-def parameters(graph: Graph) -> dict[int, str]:
-    """Return the names in their models of parameters without a label, by index."""
-    if all(graph.values[place].label for place in graph.leaves):
-        return {}  # saves the search through the models
-    found = _owned(graph)
-    several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
-    unlabelled = {place: names[0] for place, names in found.items() if not graph.values[place].label}
-    return {place: ending(name if several else name.partition(" ")[2]) for place, name in unlabelled.items()}
+    owned = {place: found[graph.values[place]] for place in graph.leaves if graph.values[place] in found}
+    return owned, len({names[0].partition(" ")[0] for names in owned.values()}) > 1
 
 
 def placed(graph: Graph) -> tuple[dict[int, str], dict[int, bool]]:
     """Return the names of the nodes without a label that are named after their place in a model, and for each of them
     False if a short expression may replace the name. Graphs of more than 20,000 nodes have names of parameters only.
     """
-    known = parameters(graph)
+    if all(graph.values[place].label for place in graph.leaves):
+        return {}, {}  # saves the search through the models
+    found, several = _owned(graph)
+    unlabelled = {place: names[0] for place, names in found.items() if not graph.values[place].label}
+    known = {place: ending(name if several else name.partition(" ")[2]) for place, name in unlabelled.items()}
     given = dict.fromkeys(known, True)
     if known and len(graph) <= LARGE:
         for place, (name, is_last) in _placed(graph, *scopes(graph)).items():
