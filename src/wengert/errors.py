@@ -279,11 +279,11 @@ def running() -> Line | None:
     return None if frame is None else Line(frame.f_code.co_filename, frame.f_lineno)
 
 
-def warn_once(said: set[str], message: str, category: type[Warning] = UserWarning) -> None:
+def warn_once(said: set[str], message: str) -> None:
     """Warn at the user's line, once for each message."""
     if message not in said:
         said.add(message)
-        warn(message, category)
+        warn(message)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

@@ -32,12 +32,6 @@ class Chart:
         cells: the number of cells in each direction that frames colour; 0 for none.
     """
 
-    across: Point
-    high: int
-    up: Point
-    title: str
-    marks: list[str]
-
     def __init__(
         self,
         title: str,
@@ -49,12 +43,14 @@ class Chart:
         cells: int = 0,
     ) -> None:
         room = 16 * -(-names // 3) + 6 * (names > 0)
-        self.across, self.high = across, high
-        self.up = up[0], up[1] + room * (up[1] - up[0]) / (high - TOP - BOTTOM - room)
+        self.across: Point = across
+        self.high: int = high
+        self.up: Point = up[0], up[1] + room * (up[1] - up[0]) / (high - TOP - BOTTOM - room)
         wide, tall = SIDE - LEFT - RIGHT, high - TOP - BOTTOM
         box = f'x="{LEFT}" y="{TOP}" width="{wide}" height="{tall}"'
         canvas = f'<foreignObject {box}><canvas width="{cells}" height="{cells}"></canvas></foreignObject>'
-        self.title, self.marks = title, [f'{canvas * (cells > 0)}<rect class="frame" {box}/>']
+        self.title: str = title
+        self.marks: list[str] = [f'{canvas * (cells > 0)}<rect class="frame" {box}/>']
         self.text((LEFT, TOP - 9), title, "head")
         for value, text in ({y: f"{y:.3g}" for y in up} if ticks is None else ticks).items():
             self.text((LEFT - 5, self.at((across[0], value))[1] + 4), text, "tick end")

@@ -12,12 +12,12 @@ from wengert_course.checks import steps
 from wengert_course.checks.report import FOLLOWS, LikelySlip, Verdict
 from wengert_course.checks.rules import formula
 
-__all__ = ["EXPRESSIONS", "NEURON", "close", "judge"]
+__all__ = ["NEURON", "close", "judge"]
 
 
-def close(x: float, y: float, within: float = 1e-6, floor: float = 1e-7) -> bool:
+def close(x: float, y: float) -> bool:
     """Whether two numbers agree, to what single precision would allow, or to a part of their size and a floor."""
-    return x == y or (x != x and y != y) or math.isclose(x, y, rel_tol=within, abs_tol=floor)
+    return x == y or (x != x and y != y) or math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-7)
 
 
 EXPRESSIONS = steps.TEXTS["by_hand"]

@@ -155,9 +155,9 @@ class Folding:
 
     def _unfolded(self, part: Cluster) -> Sequence[int | Cluster]:
         """Return the items to draw: all values of a part if they fit, else those of the deepest level that fits."""
-        if self._fits(part.places, self.limit):
+        if self._fits(part.places):
             return part.places
-        items = part.items if self._fits(part.items, self.limit) else self._runs(self._sorted(part.items))
+        items = part.items if self._fits(part.items) else self._runs(self._sorted(part.items))
         while any(isinstance(item, Cluster) and item.output < 0 for item in items):
             opened: list[int | Cluster] = []
             for item in items:
@@ -165,14 +165,14 @@ class Folding:
                     opened += item.items if len(item.items) <= 2 * BRANCHES else self._runs(self._sorted(item.items))
                 else:
                     opened.append(item)
-            if not self._fits(opened, self.limit):
+            if not self._fits(opened):
                 break
             items = opened
         return items
 
-    def _fits(self, items: Sequence[int | Cluster], room: int) -> bool:
+    def _fits(self, items: Sequence[int | Cluster]) -> bool:
         """Return True if there is room for the boxes of these items and of their constants."""
-        room -= len(items)
+        room = self.limit - len(items)
         inputs = set()
         for item in items if room >= 0 else ():
             for place in self._shown(item):
