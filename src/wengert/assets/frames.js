@@ -1,9 +1,9 @@
 // A page of frames: each says what attributes of the drawings are, and may colour the cells of one of them.
-const { frames, shades } = film, end = frames.length - 1;
+const { frames, shades, pace } = film, end = frames.length - 1;
 
-// Ten frames in 1.2 s at normal speed. With less motion they follow each other slowly, in at most ten leaps.
-const leaps = () => timer && calm.matches;
-const delay = () => +ui.speed.value / (calm.matches ? 1 : 10);
+// With less motion the pictures follow each other slowly, in at most ten leaps.
+const leaps = () => timer && calm.matches && pace > 1;
+const delay = () => +ui.speed.value / (calm.matches ? 1 : pace);
 const by = (way) => go(at + way * (leaps() ? Math.ceil(end / 10) : 1));
 
 function go(to) {
@@ -36,4 +36,5 @@ function reserve() {
 
 new ResizeObserver(reserve).observe(document.querySelector("main"));
 set(ui.about, film.about);
+if (film.cells) paint(film.cells);
 go(+location.hash.slice(1) || 0);

@@ -76,10 +76,10 @@ class Chart:
         """Put a line through points of the axes."""
         self.marks.append(f'<path class="line {kind}" id={attribute(name)} d="{self.path(points)}"/>')
 
-    def point(self, point: Point, kind: str) -> None:
+    def point(self, point: Point, kind: str, name: str = "", size: float = 4.0) -> None:
         """Put a dot."""
         x, y = self.at(point)
-        self.marks.append(f'<circle class="point {kind}" cx="{x:g}" cy="{y:g}" r="4"/>')
+        self.marks.append(f'<circle class="point {kind}" id={attribute(name)} cx="{x:g}" cy="{y:g}" r="{size:g}"/>')
 
     def text(self, place: Point, text: str, kind: str, name: str = "") -> None:
         """Put a text at a place of the drawing."""
@@ -98,7 +98,13 @@ class Chart:
 
 
 def film(
-    title: str, about: str, panels: Sequence[str], frames: Sequence[dict[str, Any]], shades: Sequence[Sequence[int]]
+    title: str,
+    about: str,
+    panels: Sequence[str],
+    frames: Sequence[dict[str, Any]],
+    pace: int = 10,
+    style: str = "",
+    **more: Any,
 ) -> Page:
     """Make the page.
 
@@ -108,7 +114,9 @@ def film(
         panels: the drawings, as SVG.
         frames: of each its `count`, what is `said`, and `marks`: the attributes by id ("text" is the text); perhaps
             `cells`, a letter for each cell.
-        shades: red, green, blue and alpha for each letter of the cells, from "A" on.
+        pace: frames per 1.2 s at normal speed.
+        style: CSS rules for marks of these panels.
+        more: `shades`, red, green, blue and alpha for each letter from "A"; `cells`, for all frames.
     """
-    data = json.dumps({"frames": frames, "about": about, "shades": shades}, separators=(",", ":"))
-    return packed(title, "", f"const film={data};", "frames", "\n".join(panels))
+    data = json.dumps({"frames": frames, "about": about, "pace": pace, **more}, separators=(",", ":"))
+    return packed(title, "", f"const film={data};", "frames", "\n".join(panels), style)

@@ -43,7 +43,7 @@ class Page(str):
         )
 
 
-def packed(title: str, data: str, program: str, name: str, panels: str = "") -> Page:
+def packed(title: str, data: str, program: str, name: str, panels: str = "", style: str = "") -> Page:
     """Make a page that plays: it contains the player, and the skeleton, style and program of that name.
 
     Args:
@@ -52,10 +52,11 @@ def packed(title: str, data: str, program: str, name: str, panels: str = "") -> 
         program: what runs before the program of that name.
         name: of the assets.
         panels: the HTML that replaces `$panels`.
+        style: CSS rules after those of the assets.
     """
     program = f'"use strict";\n{asset("player.js")}\n{program}\n{asset(f"{name}.js")}'
     start, paper = asset("unpack.js"), ":root{color-scheme:light dark}"
-    style = "\n".join([asset(f"{part}.css") for part in dict.fromkeys(["stepper", name])])
+    style = "\n".join([*[asset(f"{part}.css") for part in dict.fromkeys(["stepper", name])], style])
     skeleton = asset(f"{name}.html").replace("$player", asset("player.html")).replace("$panels", panels)
     scripts, styles = f"'{_hash(start)}' '{_hash(program)}'", f"'{_hash(paper)}' '{_hash(style)}'"
     compressed = zlib.compress(json.dumps([style, program, skeleton], ensure_ascii=False).encode(), 9)

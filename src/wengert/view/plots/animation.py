@@ -134,7 +134,7 @@ class TrainingAnimation:
         parameters = sum(map(len, self._layers.values()))
         about = f"{counted(len(self._X), 'point')}, {counted(parameters, 'parameter')}"
         panels = [chart.svg() for chart in (plane, losses, slopes)]
-        return film("A training run", about, panels, frames, shades)
+        return film("A training run", about, panels, frames, shades=shades)
 
     def _computed(self, epochs: list[int]) -> tuple[list[str], dict[str, list[float]]]:
         """Return the classes of the cells, and the root mean square of each layer's gradients, at these epochs."""
