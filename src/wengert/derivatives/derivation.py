@@ -170,13 +170,16 @@ def on_values(
     """Return a function that calls another one with Values in place of the numbers in some arguments, and without the
     arguments `extras`.
     """
+    import inspect
+
+    own = signature.replace(parameters=[x for name, x in signature.parameters.items() if name not in extras])
 
     @functools.wraps(function)
     def run(*args: Any, **named: Any) -> Any:
         given = signature.bind(*args, **named).arguments
         first = Value(0.0)
         began, recorder = first._made, getattr(first.data, "recorder", None)
-        kept = dict(given)
+        kept = given.copy()
         for name in names:
             if name in given:
                 numbers = Numbers(given[name], name)
@@ -184,16 +187,10 @@ def on_values(
                 given[name], kept[name] = numbers.unflatten(values), numbers.unflatten(values)
                 if recorder is not None:  # traced numbers, which are Values for the function
                     recorder.handed += values
-        own = [name for name in signature.parameters if name not in extras]
-        passed = [name for name in own if name in given]
-        kinds = [signature.parameters[name].kind for name in passed]
-        in_place = zip(passed, own, kinds, strict=False)
-        count = sum([name == at and kind is not kind.KEYWORD_ONLY for name, at, kind in in_place])  # till a default
-        _remember(Begun([kept[name] for name in passed[:count]], began))
+        passed = inspect.BoundArguments(own, given)
+        _remember(Begun([*inspect.BoundArguments(own, kept).args], began))
         with modes.recorded():  # also inside `no_grad()`
-            return called(
-                function, *[given[name] for name in passed[:count]], **{name: given[name] for name in passed[count:]}
-            )
+            return called(function, *passed.args, **passed.kwargs)
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__dict__.pop("__derivation__", None)
