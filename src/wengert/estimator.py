@@ -174,7 +174,6 @@ class WengertEstimator(BaseEstimator):
         return bool(before) and min(last) > min(before) - self.tol
 
     def _predicted(self, X: Any) -> Any:
-        """Return the network's outputs for each row."""
         check_is_fitted(self, "model_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
         known = getattr(self, "_outputs", None)

@@ -41,7 +41,6 @@ class _Limit:
         self.value, self.error = nan, inf
 
     def add(self, number: float, rounding: float) -> None:
-        """Add the number at the next step."""
         if not isfinite(number):
             self.row = []
             return

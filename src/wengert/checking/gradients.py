@@ -258,7 +258,6 @@ class _Subject:
         return function
 
     def restore(self) -> None:
-        """Restore the number of every leaf."""
         for leaf, number in zip(self.leaves, self.point, strict=True):
             leaf.data = number
 

@@ -143,7 +143,7 @@ _last = _Last()
 
 
 def _remember(begun: Begun) -> None:
-    _last.begun = begun
+    _last.begun = begun  # not in `on_values`: what a recorded function calls may do so, but it may not itself
 
 
 def last_begun() -> Begun:

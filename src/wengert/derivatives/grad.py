@@ -525,7 +525,6 @@ def _moving(tangents: list[Any]) -> dict[int, Any]:
 
 
 def _places(function: Function, argnums: int | Sequence[int], args: Sequence[Any]) -> list[int]:
-    """List the indices of the arguments that argnums names."""
     numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
     places = [_place(function, number, args) for number in numbers]
     if len(set(places)) < len(places):
@@ -557,7 +556,6 @@ def _by_position(function: Function, args: tuple[Any, ...], named: dict[str, Any
 
 
 def _described(result: Any) -> str:
-    """Describe what a function returned, for messages."""
     if result is None:
         return "None (was its return forgotten?)"
     if isinstance(result, (list, tuple, dict)):

@@ -123,7 +123,6 @@ class _Run:
         self.residual: float = settle([self.out])[0]._data if isinstance(self.out, Value) else float(self.out)
 
     def slope(self) -> float:
-        """Return the derivative with respect to x."""
         sums = {id(self.x): 1.0}
         for node, operands, places in self.run.between():
             if isinstance(node, Many):
@@ -183,7 +182,6 @@ def _search(first: _Run, numbers: list[float], how: tuple[bool, float, int]) -> 
 
 
 def _recorded(first: _Run, starts: list[Any], how: tuple[bool, float, int], missing: str) -> Any:
-    """Record a root as one operation."""
     operands, written = first.written()
     if any(op.code >= BUILT_IN and not op.written_out for op, _ in written.steps):
         refuse("has an operation of its own in the function of a root: write it with the functions of wengert")

@@ -107,7 +107,6 @@ class _Lines:
         return [(item, depth, margin, branch) for item, branch in zip(items, branches, strict=False)]
 
     def line(self, place: int) -> str:
-        """Write the line of a value."""
         value = self.graph.values[place]
         mark = f"#{self.number(place)} " if place in self.shared or place in self.numbers else ""
         grad = f"  grad {number(value.grad) if self.known[place] else NOT_COMPUTED}" if self.has_gradients else ""
