@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wengert.apps.terminal import say, width
-from wengert.errors import WengertError
+from wengert.errors import WengertError, counted
 
 if TYPE_CHECKING:
     from wengert_course.checks import Report
@@ -109,7 +109,7 @@ def _course(given: argparse.Namespace) -> int:
         print(f"wengert course: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     if written:
-        print(f"{len(written)} lesson{'s' * (len(written) > 1)} written to {folder}")
+        print(f"{counted(len(written), 'lesson')} written to {folder}")
     if kept:
         was = "was there already and stays as it is" if len(kept) == 1 else "were there already and stay as they are"
         print(f"{len(kept)} {was}: {', '.join(path.name for path in kept)}")

@@ -46,7 +46,7 @@ from wengert.derivatives.derivation import (
 from wengert.derivatives.linearize import LinearMap, OpaqueError, linear_map, linearize, linearize_gradient, number_of
 from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
 from wengert.engine import Value
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, counted
 from wengert.node import differentiated
 from wengert.ops import coerce
 
@@ -536,10 +536,9 @@ def _place(function: Function, number: Any, args: Sequence[Any]) -> int:
     """Return the index of an argument from an item of argnums."""
     count = len(args)
     if not isinstance(number, int) or not -count <= number < count:
-        few = f"{count} positional argument{'' if count == 1 else 's'}"
         raise ArgumentError(
-            f"argnums is {number!r}, and {_name(function)} was called with {few}: count them from 0, or from the end "
-            "by -1"
+            f"argnums is {number!r}, and {_name(function)} was called with {counted(count, 'positional argument')}: "
+            "count them from 0, or from the end by -1"
         )
     return number % count
 

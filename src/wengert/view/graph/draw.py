@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from wengert.errors import ArgumentError, file_name
+from wengert.errors import ArgumentError, counted, file_name
 from wengert.graph import Graph
 from wengert.view.graph.folding import FEWEST, MOST, Folding, folded
 from wengert.view.graph.formats import FORMATS, written
@@ -136,9 +136,9 @@ class Drawing:
         return f"{self!r}: .save('graph.svg') writes it to a file"
 
     def __repr__(self) -> str:
-        values, boxes, parts = len(self.folding.graph), len(self.picture.boxes), self._parts
+        boxes, parts = len(self.picture.boxes), self._parts
         of_them = f", {parts} of them folded" if parts else ""
-        return f"Drawing({values:,} value{'s' * (values > 1)} in {boxes} box{'es' * (boxes > 1)}{of_them})"
+        return f"Drawing({counted(len(self.folding.graph), 'value')} in {boxes} box{'es' * (boxes > 1)}{of_them})"
 
 
 def draw(root: Any, *, limit: int = 60, theme: str = "auto", rankdir: str = "LR") -> Drawing:

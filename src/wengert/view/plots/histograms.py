@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import isfinite, sqrt
 from typing import Any
 
-from wengert.errors import ArgumentError, DataError, LengthError
+from wengert.errors import ArgumentError, DataError, LengthError, counted
 from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, quiet, stages
 
 __all__ = ["plot_activations", "plot_gradients", "plot_weights"]
@@ -73,7 +73,7 @@ def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
             rows[i] = [float(y.data) for y in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
         kind = getattr(stage.neurons[0], "activation", "") if stage.neurons else ""
         layers[f"{stage.name} {kind}"] = [number for row in rows for number in row]
-    return _histograms(layers, f"activations, {len(rows):,} example{'' if len(rows) == 1 else 's'}", axes)
+    return _histograms(layers, f"activations, {counted(len(rows), 'example')}", axes)
 
 
 def _numbers(model: Any, what: str) -> dict[str, list[float]]:
