@@ -130,7 +130,9 @@ class WengertEstimator(BaseEstimator):
             taken = sample_weight > 0.0
             weights = sample_weight[taken] / sample_weight[taken].mean()
             X, y = np.column_stack([X[taken], weights]), y[taken]
-            called = _Weighted(made)
+
+            def called(row: Any) -> Any:
+                return made(row[:-1]), row[-1]
 
             def measured(pair: Any, target: Any) -> Any:
                 return pair[1] * loss(pair[0], target)
@@ -246,16 +248,6 @@ class WengertRegressor(RegressorMixin, WengertEstimator):
     def predict(self, X: Any) -> Any:
         """Return the prediction for each row."""
         return self._predicted(X).reshape(-1) * self._scale + self._shift
-
-
-class _Weighted:
-    """A model of rows whose last number is a weight: it returns (prediction, weight)."""
-
-    def __init__(self, model: Model) -> None:
-        self.model: Model = model
-
-    def __call__(self, row: Any) -> Any:
-        return self.model(row[:-1]), row[-1]
 
 
 def _outputs(model: Model) -> Any:
