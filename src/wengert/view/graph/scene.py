@@ -57,6 +57,10 @@ class Box:
     stops: bool = False
     link: str = ""
 
+    def lines(self) -> list[str]:
+        """Return its text, for formats that know only text."""
+        return [line for line in [self.label, *(f"{row.name} {row.text}" for row in self.rows)] if line]
+
 
 @dataclass(slots=True)
 class Edge:
@@ -89,6 +93,10 @@ class Picture:
     edges: list[Edge]
     notes: list[str] = field(default_factory=list)
     rankdir: str = "LR"
+
+    def end(self, edge: Edge) -> str:
+        """Return the end of an edge: its box, b3, or the small node of the box's operation, o3, if it has one."""
+        return f"{'o' if self.boxes[edge.target].symbol else 'b'}{edge.target}"
 
 
 def with_constants(

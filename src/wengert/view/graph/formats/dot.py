@@ -19,16 +19,13 @@ def write(drawing: Drawn) -> str:
     for i, box in enumerate(picture.boxes):
         look = f'style="rounded,filled", fillcolor="{FILL[box.kind]}"' if box.kind in FILL else "style=rounded"
         hot = f', color="{HOT}", penwidth=2' if box.hot else ""
-        text = [box.label, *(f"{row.name} {row.text}" for row in box.rows)]
-        label = "\\n".join(_quoted(line) for line in text if line)
+        label = "\\n".join(map(_quoted, box.lines()))
         lines.append(f'  b{i} [label="{label}", {look}{hot}]')
         if box.symbol:
             shape = "shape=circle, margin=0" if len(box.symbol) < 3 else 'style=rounded, margin="0.08,0.04", height=0.3'
             shape += ', style="rounded,dashed"' if box.stops else ""
             lines.append(f'  o{i} [label="{_quoted(box.symbol)}", {shape}]; o{i} -> b{i}{_look(box.hot)}')
-    for edge in picture.edges:
-        end = "o" if picture.boxes[edge.target].symbol else "b"
-        lines.append(f"  b{edge.source} -> {end}{edge.target}{_look(edge.hot)}")
+    lines += [f"  b{edge.source} -> {picture.end(edge)}{_look(edge.hot)}" for edge in picture.edges]
     return "\n".join([*lines, "}"])
 
 
