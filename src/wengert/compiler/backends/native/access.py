@@ -67,9 +67,6 @@ class Cells:
         self.rows_of: dict[int, Slice] = {}  # by the id of an array of an iteration: its row of a loop's output
         self.unrolled: bool = False
 
-    def at_block(self, block: Place | None) -> None:
-        self.block = block
-
     def at_iteration(self, iteration: Place, registers: dict[int, dict[int, dict[int, Register]]]) -> None:
         """Continue in an iteration of a loop, or after the loop, with these values in registers."""
         self.iteration = iteration

@@ -146,34 +146,6 @@ class C(Emitter):
     def shared(self, x: Register) -> Register:
         return x if self.level.get(x.text, ATOM) >= UNARY else self.named(x.text, x.kind)
 
-    def spread(self, x: Register, lanes: int) -> Register:
-        return x
-
-    def lane(self, x: Register, lane: int) -> Register:
-        return x
-
-    def packed(self, xs: Sequence[Register]) -> Register:
-        return xs[0]
-
-    def folded(self, x: Register, combined: Callable[[Register, Register], Register]) -> Register:
-        return x
-
-    def sums(self, xs: Sequence[Register]) -> Register:
-        return xs[0]
-
-    def transposed(self, xs: Sequence[Register]) -> Sequence[Register]:
-        return xs
-
-    def checked(self, place: Place, lanes: int, extent: int) -> Place:
-        """Return the place: C compilers have sanitizers for this."""
-        return place
-
-    def where_real(self, first: Place, x: Register, other: Register) -> Register:
-        return x
-
-    def row(self, first: Place, lane: int) -> Place:
-        return first
-
     def item(self, memory: Memory, place: Place) -> str:
         number, names = place
         terms = [
@@ -342,7 +314,7 @@ class _Source:
         result = self.storage[id(out)].memory.name
         guarded = kernel.program.outputs.get("sides")
         to.read.update([id(out), id(guarded)])
-        Lowering(to, steps, self.storage, self.rows, back.seed if back is not None else None).run((), copies)
+        Lowering(to, self.storage, self.rows, back.seed if back is not None else None).run(steps, (), copies)
         lines = to.live_lines(to.scopes[0].lines)
         more, tail = self.memory([array for array in local if id(array) in to.read], parameters, notes)
         head += more

@@ -22,8 +22,6 @@ class Memory(NamedTuple):
 
     name: str  # of the pointer to its first element
     kind: str = "f"
-    fixed: int = 0  # the number of its elements,
-    each: int = 0  # and of further elements for each example
 
 
 Place = tuple[int, dict[str, int]]  # an offset: a number, plus multiples of integers known at run time
@@ -146,47 +144,47 @@ class Emitter(ABC):
     def outlined(self, name: str, body: Callable[[Any, Register], Register], x: Register) -> Register:
         """Call a generated function of one number, which `body` writes on first use."""
 
-    @abstractmethod
     def shared(self, x: Register) -> Register:
         """Return the value in a form that may be used several times."""
+        return x
 
     @abstractmethod
     def as_float(self, x: Register) -> Register:
         """Convert an integer to a float."""
 
-    # Lanes.
+    # Lanes. As it stands, each is right for a printer that has one lane.
 
-    @abstractmethod
     def spread(self, x: Register, lanes: int) -> Register:
         """Broadcast a value to that many lanes."""
+        return x
 
-    @abstractmethod
     def row(self, first: Place, lane: int) -> Place:
         """Return the number of the example in a lane of a block, at most that of the last example."""
+        return first
 
-    @abstractmethod
     def where_real(self, first: Place, x: Register, other: Register) -> Register:
         """Choose x in lanes of real examples, `other` in lanes past the last one."""
+        return x
 
-    @abstractmethod
     def lane(self, x: Register, lane: int) -> Register:
         """Extract a lane."""
+        return x
 
-    @abstractmethod
     def packed(self, xs: Sequence[Register]) -> Register:
         """Make a vector of numbers."""
+        return xs[0]
 
-    @abstractmethod
     def folded(self, x: Register, combined: Callable[[Register, Register], Register]) -> Register:
         """Combine all lanes: the upper half with the lower half, until one is left."""
+        return x
 
-    @abstractmethod
     def sums(self, xs: Sequence[Register]) -> Register:
         """Return the sums over the lanes of as many values as there are lanes."""
+        return xs[0]
 
-    @abstractmethod
     def transposed(self, xs: Sequence[Register]) -> Sequence[Register]:
         """Return from as many values as there are lanes the first lanes of all, the second ones, and so on."""
+        return xs
 
     # Memory and loops.
 
@@ -221,9 +219,9 @@ class Emitter(ABC):
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
         """Write a loop over the examples; `body` takes an example's number, its block and its lane."""
 
-    @abstractmethod
     def checked(self, place: Place, lanes: int, extent: int) -> Place:
         """Return the place; if checks are on, check that `lanes` numbers from there on are among the first `extent`."""
+        return place
 
     @abstractmethod
     def begin(self) -> None:

@@ -69,7 +69,7 @@ class _Layout:
         """Write one of the two functions; return the numbers of its parts."""
         packs, self.packs = self.packs, []
         steps = [step for step in steps if id(step.makes[0]) not in self.in_place]
-        return Lowering(self.to, steps, self.storage, self.rows, self.backward.seed).run(packs, copies)
+        return Lowering(self.to, self.storage, self.rows, self.backward.seed).run(steps, packs, copies)
 
     def lay_out_steps(self) -> None:
         blocks = list(self.packs)

@@ -88,9 +88,6 @@ class LLVM(BitEmitter):
             f"shufflevector <{lanes} x {ty}> {first.text}, <{lanes} x {ty}> poison, {zeros}", x.kind, lanes
         ).text
 
-    def shared(self, x: Register) -> Register:
-        return x
-
     def spread(self, x: Register, lanes: int) -> Register:
         return Register(self.wide(x, lanes), x.kind, lanes)
 
@@ -332,7 +329,7 @@ class LLVM(BitEmitter):
             name = f"@c{len(self.globals)}"
             text = "\\" + data.hex("\\") if data else ""
             self.globals[key] = name, f'{name} = internal constant [{len(data)} x i8] c"{text}", align 64'
-        return Memory(self.globals[key][0], kind, array.size)
+        return Memory(self.globals[key][0], kind)
 
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
         def iteration(whole: Place, _: list[Register]) -> Sequence[Register]:

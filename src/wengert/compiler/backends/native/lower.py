@@ -11,9 +11,9 @@ from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
-from wengert.compiler.backends.native.access import Location, points_of
+from wengert.compiler.backends.native.access import points_of
 from wengert.compiler.backends.native.compute import Computes
-from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Register, affine, at
+from wengert.compiler.backends.native.emitter import Memory, Place, Register, affine, at
 from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Loop, LoopOutput, Slice, Step
 
 __all__ = ["Copy", "Lowering", "arrays_made"]
@@ -50,25 +50,13 @@ def split(states: Sequence[State], values: Sequence[Register]) -> Iterator[tuple
 
 
 class Lowering(Computes):
-    """Lowers the steps of one function; for the other arguments see `Cells`."""
-
-    def __init__(
-        self,
-        to: Emitter,
-        steps: Sequence[Step],
-        storage: dict[int, Location],
-        rows: dict[int, Location],
-        seed: Array | None,
-    ) -> None:
-        super().__init__(to, storage, rows, seed)
-        self.steps = steps
-
     # -- the order of the work ----------------------------------------------------------------------------------------
 
-    def run(self, packs: Sequence[Array], copies: Sequence[Copy]) -> list[int]:
+    def run(self, steps: Sequence[Step], packs: Sequence[Array], copies: Sequence[Copy]) -> list[int]:
         """Write the functions, and return their numbers.
 
         Args:
+            steps: what they compute.
             packs: inputs whose examples are moved into lanes.
             copies: the parts of results to be copied: each (None for zeros), its size, an array of the result's shape,
                 and the memory.
@@ -86,7 +74,7 @@ class Lowering(Computes):
 
         for array in packs:
             enter(True, (), (array,), partial(self.pack, array))
-        for step in self.steps:
+        for step in steps:
             makes = step.makes
             enter(makes[0].batched, step.reads, makes, partial(self.step, step))
         for result, count, shape, memory, base in copies:
@@ -105,7 +93,7 @@ class Lowering(Computes):
                 waiting.pop()()
 
         def iteration(block: Place, _: list[Register]) -> Sequence[Register]:
-            self.at_block(block)
+            self.block = block
             some()
             return ()
 
@@ -115,7 +103,7 @@ class Lowering(Computes):
                 self.to.loop(0, self.to.examples, self.width, iteration)
             else:
                 some()
-            self.at_block(None)
+            self.block = None
             self.to.end()
 
     def step(self, step: Step) -> None:
