@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from wengert._forks import no_fork
 from wengert.compiler.backends import cache
@@ -13,24 +12,19 @@ from wengert.compiler.backends.native.layout import Lowered, module
 from wengert.compiler.backends.native.machine import Loaded, compiled, description, linked, native_width
 from wengert.compiler.ir import Array, Program
 
-__all__ = ["Built", "build"]
+__all__ = ["build"]
 
 HEADER = struct.Struct("<qqq")  # the fields of `Lowered` except for the text
 
 
-class Built(NamedTuple):
-    lowered: Lowered
-    loaded: Loaded
-
-
-def build(program: Program, back: Program, wanted: Sequence[Array]) -> Built:
+def build(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, Loaded]:
     """Compile a program.
 
     Raises:
         Unsupported: it has an operation that only Python can compute.
     """
     lowered, code = object_code(program, back, wanted)
-    return Built(lowered, linked(code))
+    return lowered, linked(code)
 
 
 def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, bytes]:

@@ -11,7 +11,8 @@ from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
 
 if TYPE_CHECKING:
-    from wengert.compiler.backends.native.build import Built
+    from wengert.compiler.backends.native.layout import Lowered
+    from wengert.compiler.backends.native.machine import Loaded
 
 __all__ = ["NativeKernel"]
 
@@ -23,7 +24,7 @@ class NativeKernel(NumPyKernel):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._built: Built | None = None
+        self._built: tuple[Lowered, Loaded] | None = None
         self.fallback_reason: str = ""
         try:
             with no_fork:
@@ -34,7 +35,7 @@ class NativeKernel(NumPyKernel):
 
     @property
     def code(self) -> MachineCode | None:
-        return None if self._built is None else self._built.loaded.code
+        return None if self._built is None else self._built[1].code
 
     def work(self, count: int) -> int:
-        return 0 if self._built is None else self._built.lowered.work(count)
+        return 0 if self._built is None else self._built[0].work(count)
