@@ -32,7 +32,9 @@ MIX, SPREAD = np.int64(0x5851F42D4C957F2D), np.int64(0x2545F4914F6CDD1D)
 
 
 class Listing:
-    """The numbers of a flat graph, group by group, with their operands."""
+    """The numbers of a flat graph, group by group, with their operands: number by number the first factor of each term,
+    the second or -1, and the coefficient. The operands of operations other than sums count as first factors.
+    """
 
     def __init__(self, flat: FlatGraph) -> None:
         self.flat = flat
@@ -40,34 +42,25 @@ class Listing:
         self.begin: Ints = flat.groups.begin
         self.code: Ints = flat.groups.codes
         sizes = np.diff(self.begin)
-        self.is_listed: Any = np.repeat(IS_LISTED[self.code], sizes)
-        self.source_start: Ints = np.where(self.is_listed, flat.first[self.nodes], flat.starts[self.nodes])
-        end = np.where(self.is_listed, flat.last[self.nodes], flat.starts[self.nodes + 1])
-        self.count: Ints = end - self.source_start
+        is_listed = np.repeat(IS_LISTED[self.code], sizes)
+        source_start = np.where(is_listed, flat.first[self.nodes], flat.starts[self.nodes])
+        end = np.where(is_listed, flat.last[self.nodes], flat.starts[self.nodes + 1])
+        self.count: Ints = end - source_start
         self.start: Ints = np.concatenate([[0], np.cumsum(self.count)])  # of each number's operands
         place = np.arange(len(self.nodes)) - np.repeat(self.begin[:-1], sizes)
         mixed = (self.count + 1) * MIX + place * SPREAD
         counts = np.add.reduceat((mixed ^ (mixed >> 31)) * MIX, self.begin[:-1])
         self.signature: Ints = (self.code * MIX) ^ (sizes * SPREAD) ^ counts
-        self._operands: tuple[Ints, Ints, Any] | None = None
-
-    def operands(self) -> tuple[Ints, Ints, Any]:
-        """Return all operands, number by number: the first factor of each term, the second or -1, and the coefficient.
-
-        The operands of operations other than sums count as first factors.
-        """
-        if self._operands is None:
-            flat, of_sum = self.flat, np.repeat(self.is_listed, self.count)
-            at = np.repeat(self.source_start - self.start[:-1], self.count) + np.arange(self.start[-1])
-            left, right, scale = np.empty(len(at), np.int64), np.full(len(at), -1), np.ones(len(at))
-            left[~of_sum] = flat.operands[at[~of_sum]]
-            left[of_sum], right[of_sum] = flat.factor[at[of_sum]], flat.other[at[of_sum]]
-            scale[of_sum] = flat.coefficient[at[of_sum]]
-            self.is_exponent: Any = np.repeat(np.repeat(self.code == POW, np.diff(self.begin)), self.count)  # or base
-            self.position: Ints = np.full(len(flat.source) + 1, -1)  # the last entry is that of operand -1
-            self.position[self.nodes] = np.arange(len(self.nodes))
-            self._operands = left, right, scale
-        return self._operands
+        of_sum = np.repeat(is_listed, self.count)
+        at = np.repeat(source_start - self.start[:-1], self.count) + np.arange(self.start[-1])
+        left, right, scale = np.empty(len(at), np.int64), np.full(len(at), -1), np.ones(len(at))
+        left[~of_sum] = flat.operands[at[~of_sum]]
+        left[of_sum], right[of_sum] = flat.factor[at[of_sum]], flat.other[at[of_sum]]
+        scale[of_sum] = flat.coefficient[at[of_sum]]
+        self.operands: tuple[Ints, Ints, Any] = left, right, scale
+        self.is_exponent: Any = np.repeat(np.repeat(self.code == POW, sizes), self.count)  # or base
+        self.position: Ints = np.full(len(flat.source) + 1, -1)  # the last entry is that of operand -1
+        self.position[self.nodes] = np.arange(len(self.nodes))
 
     def connected(self, low: int, high: int) -> Ints:
         """Return hashes of some groups that also depend on how far back they read.
@@ -78,7 +71,7 @@ class Listing:
         at = slice(self.start[first], self.start[last])
         user = np.repeat(np.arange(first, last), self.count[first:last])
         mixed = np.zeros(len(user) + 1, np.int64)
-        for side, factor in zip(self.operands()[:2], (SPREAD, MIX), strict=True):
+        for side, factor in zip(self.operands[:2], (SPREAD, MIX), strict=True):
             read = self.position[side[at]]
             back = np.where((read >= 0) & ((user - read) * ITERATIONS <= last - first), user - read, 0)
             mixed[:-1] += (back ^ (back * MIX >> 31)) * factor  # what is read from outside moves away: 0
@@ -164,7 +157,7 @@ def _stretches(listing: Listing, period: int, low: int, high: int) -> Iterator[t
 
 def _patterns(listing: Listing, period: int, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Yield subranges whose operands repeat, too: numbers one iteration later than before, or from outside."""
-    left, right, scale = listing.operands()
+    left, right, scale = listing.operands
     low, high, shift = listing.begin[first], listing.begin[last], listing.begin[first + period] - listing.begin[first]
     if not np.array_equal(listing.count[low + shift : high], listing.count[low : high - shift]):
         return
@@ -194,7 +187,7 @@ def _align(listing: Listing, period: int, first: int, last: int) -> Recurrence |
     It begins where iterations carry the least, and after everything that it reads from outside; or it ends before that
     is read.
     """
-    left, right, _ = listing.operands()
+    left, right, _ = listing.operands
     low, shift = listing.begin[first], listing.begin[first + period] - listing.begin[first]
     edges = slice(listing.start[low + shift], listing.start[listing.begin[last]])
     length = edges.start - listing.start[low]  # the operands of an iteration
@@ -238,7 +231,7 @@ def _align(listing: Listing, period: int, first: int, last: int) -> Recurrence |
 
 def _carried(listing: Listing, period: int, first: int, known: int) -> int:
     """Count the numbers that an iteration, if it begins at a group, reads of earlier iterations."""
-    left, right, _ = listing.operands()
+    left, right, _ = listing.operands
     low, shift = listing.begin[first + period], listing.begin[first + period] - listing.begin[first]
     edges = slice(listing.start[low], listing.start[low + shift])
     read = np.concatenate([listing.position[side[edges]] for side in (left, right)])
@@ -306,7 +299,7 @@ class Recurrence:
         if not (sign == sign[0]).all() or not len(counts) or not (counts == counts[0]).all():
             return None
         edges = slice(listing.start[low], listing.start[high])
-        left, right, scale = [side[edges].reshape(iterations, -1) for side in listing.operands()]
+        left, right, scale = [side[edges].reshape(iterations, -1) for side in listing.operands]
         if not ((right < 0) == (right[0] < 0)).all():
             return None
         left, right = _with_sides(left, right)
