@@ -37,6 +37,7 @@ from wengert.compiler.ir import (
     cotangents,
     has_mask,
     inputs,
+    ranges,
     rewrite,
 )
 from wengert.derivatives import coloring
@@ -177,13 +178,6 @@ def _identity(size: int, first: int, width: int) -> Pattern:
     return Pattern(np.arange(size + 1), np.arange(first, first + size), width)
 
 
-def _runs(starts: Ints, counts: Ints) -> Ints:
-    """Return ``start, start + 1, ...`` of each run, end to end."""
-    begin = np.cumsum(counts) - counts
-    places: Ints = np.arange(counts.sum(), dtype=np.int64) + np.repeat(starts - begin, counts)
-    return places
-
-
 def _united(edges: list[Edges], size: int, width: int) -> Pattern | None:
     """Return for each of `size` readers the inputs of all cells that it reads; None if there are none."""
     counts = [np.diff(known.indptr)[cells] for _, cells, known in edges]
@@ -197,7 +191,7 @@ def _united(edges: list[Edges], size: int, width: int) -> Pattern | None:
         for (owners, cells, known), n in zip(edges, counts, strict=True):
             here = (owners >= low) & (owners < high) if bounds else slice(None)
             starts = known.indptr[cells[here]]
-            codes.append(np.repeat(owners[here] * width, n[here]) + known.indices[_runs(starts, n[here])])
+            codes.append(np.repeat(owners[here] * width, n[here]) + known.indices[ranges(starts, n[here])])
         found.append(_distinct(np.concatenate(codes), low * width, high * width))
     return Pattern.of_codes(np.concatenate(found), (size, width))
 

@@ -56,6 +56,7 @@ from wengert.compiler.ir.strides import (
     grid_rows,
     nested,
     product_grid,
+    ranges,
     without_broadcast,
 )
 from wengert.compiler.ir.unroll import unrolled
@@ -75,6 +76,7 @@ __all__ += [
     "merge_equal_steps",
     "nested",
     "product_grid",
+    "ranges",
 ]
 __all__ += ["rename", "repeated", "rewrite", "take_factors_out", "tangent", "times", "unmask", "unrolled"]
 __all__ += ["verify", "whole", "without_broadcast"]

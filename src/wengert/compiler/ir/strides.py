@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Grid", "fit", "nested", "product_grid", "without_broadcast"]
+__all__ = ["Grid", "fit", "nested", "product_grid", "ranges", "without_broadcast"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 DENSE = 0.4  # a matrix product is computed whole if at least this share of its elements is used
@@ -113,6 +113,17 @@ def _repeats(column: Ints, length: int) -> bool:
     table = column.reshape(-1, length)
     steps = table - table[:, :1]
     return bool((steps == steps[0]).all()) and bool((np.diff(steps[0], 2) == 0).all())
+
+
+def ranges(starts: Ints, counts: Ints) -> Ints:
+    """Return ``start, start + 1, ...`` of each of some ranges, end to end.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    begin = np.cumsum(counts) - counts
+    places: Ints = np.arange(counts.sum(), dtype=np.int64) + np.repeat(starts - begin, counts)
+    return places
 
 
 def without_broadcast(table: Ints) -> tuple[Ints, tuple[int, ...]]:

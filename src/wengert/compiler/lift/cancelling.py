@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.compiler.ir import ranges
 from wengert.compiler.lift.in_order import PRIME, evaluate, multiply
 from wengert.ops import BY_NAME
 
@@ -184,8 +185,7 @@ def _has_opposite(terms: Addends, value: Ints, values: Ints) -> Any:
     carriers = np.flatnonzero((size > 0) & (size <= SHORT))
     size = size[carriers]
     carrier = np.repeat(carriers, size)
-    place = np.arange(len(carrier)) - np.repeat(np.cumsum(size) - size, size)
-    inside = value[(np.cumsum(count) - count)[terms.factor[carrier]] + place]
+    inside = value[ranges((np.cumsum(count) - count)[terms.factor[carriers]], size)]
     entry = np.concatenate([np.arange(len(value)), carrier])
     top, value = terms.top[entry], np.concatenate([value, _signed(inside, terms.is_subtracted[carrier])])
     is_own, is_negative = np.arange(len(entry)) < len(terms.top), value > PRIME // 2
