@@ -66,8 +66,7 @@ def _chosen(steps: Steps, wide: set[int], whole: set[int]) -> dict[int, Array]:
     """Return by their ids the arrays that need not have all directions: they are read where as few are computed."""
     indexed: set[int] = set()  # no access has an index and a table of directions
     for step in steps:
-        accesses = [access for access, _ in step.parts] if isinstance(step, Assemble) else step.operands
-        if any(access.index is not None for access in accesses):
+        if step.chosen_by:
             indexed.update(map(id, [*step.makes, *(step.reads if isinstance(step, Assemble) else ())]))
     chosen = {id(step.out): step.out for step in steps if id(step.out) in wide - whole - indexed}
     for step in reversed(steps):

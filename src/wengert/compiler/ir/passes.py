@@ -105,10 +105,10 @@ def _taken(program: Program, step: Compute, made: Assemble, places: dict[int, li
     if 2 * prod(step.axes) > size:
         return []
     if id(made) not in places:
-        places[id(made)] = [np.array(access.cells(part.shape), int) for access, part in made.parts]
+        places[id(made)] = [access.places(part.shape) for access, part in made.parts]
     if len(np.unique(np.concatenate(places[id(made)]))) < size:
         return []
-    cells = np.array(step.operands[0].cells(step.axes), int)
+    cells = step.operands[0].places(step.axes)
     steps: list[Step] = []
     parts = []
     for number, ((_, part), found) in enumerate(zip(made.parts, places[id(made)], strict=True)):
@@ -119,17 +119,15 @@ def _taken(program: Program, step: Compute, made: Assemble, places: dict[int, li
         if len(here):
             taken = Array(f"{step.out.name}_{number}", (len(here),) if len(here) > 1 else (), "value")
             program.arrays.append(taken)
-            steps.append(Compute(taken, taken.shape, [_access(part, there)], X))
-            parts.append((_access(step.out, here), taken))
+            steps.append(Compute(taken, taken.shape, [_access(part, there.reshape(taken.shape))], X))
+            parts.append((_access(step.out, here.reshape(taken.shape)), taken))
     return [*steps, Assemble(step.out, parts)]
 
 
 def _access(array: Array, cells: Any) -> Access:
     """Return the access to some cells, by a stride if they lie at one."""
-    strides = {*np.diff(cells).tolist()} or {0}
-    if len(cells) == 1 or len(strides) == 1:
-        return Access(array, int(cells[0]), tuple(strides)[: len(cells) - 1])
-    return Access(array, 0, (0,), cells)
+    found = fit(cells)
+    return Access(array, 0, (0,), cells) if found is None else Access(array, *found)
 
 
 def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) -> Access:
@@ -173,7 +171,7 @@ def inline(program: Program) -> None:
 def _inline(steps: list[Any], stay: set[int]) -> None:
     uses: dict[int, int] = {}
     for step in steps:
-        for array in () if isinstance(step, Loop) else (*step.reads, *_chosen_by(step)):
+        for array in () if isinstance(step, Loop) else (*step.reads, *step.chosen_by):
             uses[id(array)] = uses.get(id(array), 0) + 1
     makers: dict[int, Compute] = {}
     gone: set[int] = set()
@@ -226,12 +224,6 @@ def _operations(expr: Expr) -> int:
     return 0 if expr[0] in LEAVES else 1 + sum(map(_operations, expr[1:]))
 
 
-def _chosen_by(step: Compute | Assemble) -> list[Array]:
-    """Return the integers that choose what a step reads, or where it writes."""
-    accesses = step.operands if isinstance(step, Compute) else [access for access, _ in step.parts]
-    return [x.index.array for x in accesses if x.index is not None]
-
-
 def merge_equal_steps(program: Program) -> None:
     """Let the readers of a step that computes what an earlier one has computed read that one."""
     known: dict[Any, Array] = {}
@@ -270,7 +262,7 @@ def compute_once(program: Program) -> None:
     for step in program.steps:
         if isinstance(step, Loop) or not step.out.batched or id(step.out) in stay:
             continue
-        if not any(array.batched and id(array) not in shared for array in (*step.reads, *_chosen_by(step))):
+        if not any(array.batched and id(array) not in shared for array in (*step.reads, *step.chosen_by)):
             shared[id(step.out)] = step.out
     for step in program.steps:
         if isinstance(step, Compute) and step.axes[:1] == (BATCH,):

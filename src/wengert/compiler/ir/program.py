@@ -164,6 +164,11 @@ class Compute:
         return [self.out]
 
     @property
+    def chosen_by(self) -> list[Array]:
+        """The integers that choose what it reads."""
+        return _indices(self.operands)
+
+    @property
     def reduced(self) -> tuple[int, ...]:
         return tuple(range(len(self.out.shape), len(self.axes)))
 
@@ -178,6 +183,11 @@ class Assemble:
     @property
     def reads(self) -> list[Array]:
         return [part for _, part in self.parts]
+
+    @property
+    def chosen_by(self) -> list[Array]:
+        """The integers that choose where it writes."""
+        return _indices([access for access, _ in self.parts])
 
     @property
     def makes(self) -> list[Array]:
@@ -211,7 +221,7 @@ class Loop:
 
     @property
     def slices(self) -> list[Array]:
-        read = {id(array): array for step in self.steps for array in (*step.reads, *_indices(step))}
+        read = {id(array): array for step in self.steps for array in (*step.reads, *step.chosen_by)}
         return [array for array in read.values() if array.slice is not None]
 
     @property
@@ -238,8 +248,7 @@ class Loop:
 Step = Compute | Assemble | Loop
 
 
-def _indices(step: Compute | Assemble) -> list[Array]:
-    accesses = step.operands if isinstance(step, Compute) else [access for access, _ in step.parts]
+def _indices(accesses: Iterable[Access]) -> list[Array]:
     return [access.index.array for access in accesses if access.index is not None]
 
 
