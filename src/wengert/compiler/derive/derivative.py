@@ -33,8 +33,8 @@ def vjp(program: Program, names: Sequence[str], along: Sequence[str]) -> None:
     out, at, parts = program.outputs["out"], 0, []
     seed = Array("seed", (BATCH,) * _is_batched(program) + out.cell_shape, "value")
     for array in _inputs(program, along):
-        strides = (1,) * seed.batched + contiguous(array.cell_shape)
-        parts.append((Access(seed, at, strides), _for_each_example(program, array)))
+        part = _for_each_example(program, array)
+        parts.append((Access(seed, at, part.strides), part))
         at += array.size
     program.arrays.append(seed)
     program.steps.append(Assemble(seed, parts))

@@ -177,7 +177,7 @@ class ReverseLoop(Sweep):
     def is_from_row(self, output: LoopOutput, first: int) -> bool:
         """Return True if steps after the loop give cotangents to an output, and none to the rows before `first`."""
         parts = self.outer.parts.get(id(output.out), ())
-        return bool(parts) and all(_lowest(access, part) >= first * output.part.size for access, part in parts)
+        return bool(parts) and all(access.reach(part.shape)[0] >= first * output.part.size for access, part in parts)
 
     def from_after(self, output: LoopOutput, first: int, count: int) -> Array:
         """Return the cotangents that steps after the loop give to `count` rows of an output, from `first` on."""
@@ -227,7 +227,7 @@ class ReverseLoop(Sweep):
     def reads_initial_rows(self, output: LoopOutput) -> bool:
         """Return True if steps outside read the initial rows, as the iterations of another loop do."""
         cells, parts = self.loop.first_row(output) * output.part.size, self.outer.parts.get(id(output.out), ())
-        return any(_lowest(access, part) < cells for access, part in parts if not covers(access, part))
+        return any(access.reach(part.shape)[0] < cells for access, part in parts if not covers(access, part))
 
     def to_initial_rows(self, output: LoopOutput, first: int, received: Array, base: int, step: int) -> None:
         """Pass cotangents, cells of `received` from `base` on, `step` apart, to the initial rows from `first` on."""
@@ -355,11 +355,3 @@ class ReverseLoop(Sweep):
         read = read.permuted(order + summed, axes)
         received = outer.add(through.array, tuple([axes[n] for n in order + summed]), [read], ("in", 0), len(order))
         outer.give(through.array, through, received)
-
-
-def _lowest(access: Access, part: Array) -> int:
-    if access.table is not None:
-        return int(access.table.min())
-    steps = zip(access.strides[int(part.batched) :], part.cell_shape, strict=True)
-    reach = 0 if access.index is None else access.index.step * (access.index.extent - 1)
-    return access.base + min(0, reach) + sum(min(0, step * (length - 1)) for step, length in steps)

@@ -133,6 +133,16 @@ class Access:
         strides = tuple([self.strides[i] for i in plain])
         return addresses(self.base, strides, tuple([axes[i] for i in plain])).reshape(-1)
 
+    def reach(self, axes: Sequence[int]) -> tuple[int, int]:
+        """Return the lowest and the highest cell that it may read over some axes."""
+        if self.table is not None:
+            low, high = int(self.table.min()), int(self.table.max())
+        else:
+            moves = [stride * (n - 1) for n, stride in zip(axes, self.strides, strict=True) if n != BATCH]
+            low, high = self.base + sum([m for m in moves if m < 0]), self.base + sum([m for m in moves if m > 0])
+        chosen = 0 if self.index is None else self.index.step * (self.index.extent - 1)
+        return low + min(0, chosen), high + max(0, chosen)
+
     def is_whole(self, axes: Sequence[int]) -> bool:
         """Return True if it reads all elements of the array in order."""
         return (
@@ -406,13 +416,7 @@ def _verify_access(access: Access, axes: tuple[int, ...], read: str, name: str) 
     if access.table is not None:
         plain = tuple([n for n in axes if n != BATCH])
         _demand(access.table.shape == plain, "{} in {}: the shape of the table differs from the axes", read, name)
-        low, high = int(access.table.min()), int(access.table.max())
-    else:
-        reach = [stride * (n - 1) for n, stride in zip(axes, access.strides, strict=True) if n != BATCH and stride]
-        low, high = access.base + sum([r for r in reach if r < 0]), access.base + sum([r for r in reach if r > 0])
-    if access.index is not None:
-        high += access.index.step * (access.index.extent - 1)
-    size = access.array.size
+    (low, high), size = access.reach(axes), access.array.size
     _demand(low >= 0 and high < size, "{} in {}: places {} to {} of {}", read, name, low, high, size)
 
 

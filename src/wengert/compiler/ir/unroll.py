@@ -107,7 +107,6 @@ def _end_to_end(out: Array, rows: list[Array]) -> list[Compute | Assemble]:
         flat = replace(out, name=f"{out.name}_rows", role="value", shape=(*out.shape[: int(out.batched)], out.size))
     parts = []
     for number, row in enumerate(rows):
-        strides = (1,) * row.batched + contiguous(row.cell_shape)
-        parts.append((Access(flat, number * row.size, strides), row))
+        parts.append((Access(flat, number * row.size, row.strides), row))
     laid = Assemble(flat, parts)
     return [laid] if flat is out else [laid, Compute(out, out.shape, [Access(flat, 0, out.strides)], COPY)]

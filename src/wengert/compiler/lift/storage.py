@@ -118,10 +118,10 @@ class Storage:
         """Return how cells of an array are read over the axes of the table that holds them."""
         found = fit(cells, mask)
         if found is not None:
-            base, strides = found
-            reach = [s * (n - 1) for s, n in zip(strides, cells.shape, strict=True)]
-            if base + sum(min(0, r) for r in reach) >= 0 and base + sum(max(0, r) for r in reach) < array.size:
-                return Access(array, base, strides)
+            read = Access(array, *found)
+            low, high = read.reach(cells.shape)
+            if low >= 0 and high < array.size:
+                return read
         table = cells if mask is None else np.where(mask, cells, cells[mask][0])
         return Access(array, 0, (0,) * cells.ndim, table)
 
@@ -170,9 +170,7 @@ class Storage:
             new = self.array("c", (*batch, int(begin[-1])))
             parts = []
             for array, at in zip(arrays, begin.tolist(), strict=False):
-                strides = contiguous(array.cell_shape)
-                axes = (1, *strides) if array.batched else strides
-                parts.append((Access(new, at, axes), array))
+                parts.append((Access(new, at, array.strides), array))
             self.program.steps.append(Assemble(new, parts))
             self.joined[key] = new
         return self.joined[key], begin[np.searchsorted(places, self.place[node_ids])] + self.cell[node_ids]

@@ -330,15 +330,7 @@ class _Iteration(Lifter):
                 for x in step.operands:
                     if x.array.slice is None:
                         continue
-                    plain = [(s, n) for s, n in zip(x.strides, step.axes, strict=True) if n != BATCH]
-                    low = x.base + sum(min(0, s * (n - 1)) for s, n in plain)
-                    high = x.base + sum(max(0, s * (n - 1)) for s, n in plain)
-                    if x.table is not None:
-                        low, high = int(x.table.min()), int(x.table.max())
-                    if x.index is not None:
-                        reach = x.index.step * (x.index.extent - 1)
-                        low, high = low + min(0, reach), high + max(0, reach)
-                    x.array, first = seen(x.array, low, high)
+                    x.array, first = seen(x.array, *x.reach(step.axes))
                     x.base -= first
                     x.table = None if x.table is None else x.table - first
             elif isinstance(step, Assemble):
@@ -348,11 +340,7 @@ class _Iteration(Lifter):
                     piece, first = seen(part, 0, part.size - 1)
                     if first or piece.size != part.size:
                         raise _Straight
-                    step.parts[n] = Access(step.out, access.base, _strides(step.out, piece)), piece
-
-
-def _strides(out: Array, part: Array) -> tuple[int, ...]:
-    return (*[int(out.batched)] * part.batched, *contiguous(part.cell_shape))
+                    step.parts[n] = Access(step.out, access.base, piece.strides), piece
 
 
 def _is_row(array: Array, step: int) -> bool:
