@@ -23,9 +23,9 @@ from wengert.compiler.ir import (
     Program,
     Slice,
     Step,
+    compact,
     drop_unread,
     inputs,
-    rename,
     rewrite,
     whole,
 )
@@ -158,21 +158,18 @@ class _Spread:
         def taken(expr: Expr) -> Expr:
             if expr[0] in LEAVES:
                 return expr
-            used = inputs(expr)
-            if wide.isdisjoint(used) and _calls(expr):
+            if wide.isdisjoint(inputs(expr)) and _calls(expr):
                 made = Array(f"{step.out.name}_{len(steps)}", axes, "value")
                 self.added.append(made)
-                names = {old: new for new, old in enumerate(used)}
-                steps.append(Compute(made, axes, [step.operands[k] for k in used], rename(expr, names)))
+                own, operands = compact(expr, step.operands)
+                steps.append(Compute(made, axes, operands, own))
                 step.operands.append(whole(made))
                 return ("in", len(step.operands) - 1)
             return (expr[0], *map(taken, expr[1:]))
 
         expr = taken(step.expr)
         if steps:
-            used = inputs(expr)
-            step.operands = [step.operands[k] for k in used]
-            step.expr = rename(expr, {old: new for new, old in enumerate(used)})
+            step.expr, step.operands = compact(expr, step.operands)
         return steps
 
     def compute(self, step: Compute) -> None:

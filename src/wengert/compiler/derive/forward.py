@@ -23,8 +23,7 @@ from wengert.compiler.ir import (
     Program,
     Slice,
     Step,
-    inputs,
-    rename,
+    compact,
     tangent,
 )
 
@@ -142,8 +141,5 @@ class _Forward:
 
 def _compute(out: Array, step: Compute, operands: list[Access], expr: Expr, reduce: str) -> Compute:
     """Return a step over the axes of another one that reads those of these operands that its expression uses."""
-    used = inputs(expr)
-    names = {old: new for new, old in enumerate(used)}
-    return Compute(
-        out, step.axes, [operands[k] for k in used], rename(expr, names), reduce, step.mask if reduce else None
-    )
+    expr, operands = compact(expr, operands)
+    return Compute(out, step.axes, operands, expr, reduce, step.mask if reduce else None)

@@ -22,10 +22,10 @@ from wengert.compiler.ir import (
     Compute,
     Expr,
     Program,
+    compact,
     contiguous,
     cotangents,
     has_mask,
-    inputs,
     rename,
     rewrite,
     whole,
@@ -181,10 +181,8 @@ class Sweep:
         if access.table is None and access.index is None:  # in the array's memory order
             own_axes.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
         order = own_axes + missing
-        used = inputs(expr)
-        if used != list(range(len(used))):
-            expr = rename(expr, {old: new for new, old in enumerate(used)})
-        reads = [operands[i].permuted(order, axes) for i in used]
+        expr, operands = compact(expr, operands)
+        reads = [x.permuted(order, axes) for x in operands]
         masked = has_mask(expr)
         if masked:
             expr = _with_masks(expr, order, axes)

@@ -10,6 +10,7 @@ from wengert.compiler.ir.expression import (
     SYMBOLS,
     ZERO,
     Expr,
+    compact,
     cotangents,
     expand,
     has_mask,
@@ -65,6 +66,7 @@ __all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE
 __all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Program", "ProgramError"]
 __all__ += ["Slice", "Step", "addresses", "contiguous", "cotangents", "distinct", "expand", "fit", "fuse"]
 __all__ += [
+    "compact",
     "compute_once",
     "drop_unread",
     "grid_rows",

@@ -9,16 +9,18 @@ these rows, called with symbols.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from wengert.ops import AS_OPERANDS, NONNEGATIVE, VALUES, Operators, interpret, namespace, table
 
-__all__ = ["CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "cotangents", "expand"]
-__all__ += ["has_mask", "inputs", "is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "tangent", "times"]
+__all__ = ["CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "compact", "cotangents"]
+__all__ += ["expand", "has_mask", "inputs", "is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "tangent"]
+__all__ += ["times"]
 
 Expr = tuple[Any, ...]
+Operand = TypeVar("Operand")
 LEAVES = ("in", "const", "mask")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 CHOICES = ("where", "guarded")
@@ -296,6 +298,18 @@ def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
 
 def rename(expr: Expr, names: dict[int, int]) -> Expr:
     return rewrite(expr, lambda leaf: ("in", names[leaf[1]]) if leaf[0] == "in" else leaf)
+
+
+def compact(expr: Expr, operands: Sequence[Operand]) -> tuple[Expr, list[Operand]]:
+    """Return an expression and the operands that it reads, each once, in order of appearance.
+
+    >>> compact(("mul", ("in", 2), ("in", 0)), ["a", "b", "c"])
+    (('mul', ('in', 0), ('in', 1)), ['c', 'a'])
+    """
+    used = inputs(expr)
+    if used != list(range(len(used))):
+        expr = rename(expr, {old: new for new, old in enumerate(used)})
+    return expr, [operands[k] for k in used]
 
 
 def is_nonnegative(expr: Expr, nonnegative: Callable[[int], bool] = lambda operand: False) -> bool:
