@@ -26,7 +26,7 @@ from wengert.compiler.ir import (
     compact,
     drop_unread,
     inputs,
-    rewrite,
+    rewrite_masks,
     whole,
 )
 
@@ -180,14 +180,9 @@ class _Spread:
         step.operands = [self.access(access, step.axes, axes, at, rows) for access in step.operands]
         if step.mask is not None:
             step.mask = self.over(step.mask, plain, axes)
-        step.expr = rewrite(step.expr, lambda leaf: self.leaf(leaf, plain, axes))
+        rank = len(step.axes) - (step.axes[:1] == (BATCH,))
+        step.expr = rewrite_masks(step.expr, rank, lambda mask: self.over(mask, plain, axes))
         step.axes = axes
-
-    def leaf(self, leaf: Expr, plain: int, axes: tuple[int, ...]) -> Expr:
-        if leaf[0] != "mask":
-            return leaf
-        rank = len(axes) - (axes[:1] == (BATCH,)) - 1
-        return ("mask", self.over(leaf[1].reshape(leaf[1].shape + (1,) * (rank - leaf[1].ndim)), plain, axes))
 
     def over(self, mask: Any, plain: int, axes: tuple[int, ...]) -> Any:
         """Repeat an array over the axes without the batch for all directions."""

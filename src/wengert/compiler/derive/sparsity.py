@@ -38,7 +38,7 @@ from wengert.compiler.ir import (
     has_mask,
     inputs,
     ranges,
-    rewrite,
+    rewrite_masks,
 )
 from wengert.derivatives import coloring
 
@@ -123,12 +123,6 @@ class _Points:
             if access.array.mask is not None and access.index is None and not has_mask(step.expr):
                 self.valid = self.valid & access.array.mask.reshape(-1)[cells]
 
-    def leaf(self, leaf: Expr) -> Expr:
-        """Give a mask of an expression all axes."""
-        if leaf[0] != "mask":
-            return leaf
-        return ("mask", leaf[1].reshape(leaf[1].shape + (1,) * (len(self.axes) - leaf[1].ndim)))
-
     def at(self, points: Points) -> Any:
         """Return the numbers of the valid ones among some points of the step's expression."""
         if points is not True:
@@ -163,7 +157,7 @@ def edges_of(step: Compute | Assemble, known: Container[int]) -> Iterator[tuple[
                 yield (*_places(access, part), part)
         return
     points = _Points(step)
-    for k, own in _dependence(rewrite(step.expr, points.leaf)).items():
+    for k, own in _dependence(rewrite_masks(step.expr, len(points.axes), lambda mask: mask)).items():
         array = step.operands[k].array
         if id(array) in known:
             at = points.at(own)

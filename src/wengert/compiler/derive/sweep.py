@@ -27,7 +27,7 @@ from wengert.compiler.ir import (
     cotangents,
     has_mask,
     rename,
-    rewrite,
+    rewrite_masks,
     whole,
 )
 
@@ -228,11 +228,4 @@ def _with_masks(expr: Expr, order: list[int], axes: tuple[int, ...]) -> Expr:
     """Permute the axes of the masks in an expression."""
     plain = [i for i in range(len(axes)) if axes[i] != BATCH]
     permutation = [plain.index(i) for i in order if axes[i] != BATCH]
-
-    def move(leaf: Expr) -> Expr:
-        if leaf[0] != "mask":
-            return leaf
-        mask = leaf[1].reshape(leaf[1].shape + (1,) * (len(plain) - leaf[1].ndim))
-        return ("mask", mask.transpose(permutation))
-
-    return rewrite(expr, move)
+    return rewrite_masks(expr, len(plain), lambda mask: mask.transpose(permutation))

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from wengert.ops import AS_OPERANDS, NONNEGATIVE, VALUES, Operators, interpret, namespace, table
 
 __all__ = ["CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "compact", "cotangents"]
-__all__ += ["expand", "has_mask", "inputs", "is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "tangent"]
-__all__ += ["times"]
+__all__ += ["expand", "has_mask", "inputs", "is_nonnegative", "may_fold", "rename", "repeated", "rewrite"]
+__all__ += ["rewrite_masks", "tangent", "times"]
 
 Expr = tuple[Any, ...]
 Operand = TypeVar("Operand")
@@ -294,6 +294,17 @@ def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     if expr[0] in LEAVES:
         return leaf(expr)
     return (expr[0], *(rewrite(branch, leaf) for branch in expr[1:]))
+
+
+def rewrite_masks(expr: Expr, rank: int, change: Callable[[Any], Any]) -> Expr:
+    """Replace each mask, which may lack the last ones of its `rank` axes, by ``change(it)`` with all of them."""
+
+    def leaf(part: Expr) -> Expr:
+        if part[0] != "mask":
+            return part
+        return ("mask", change(part[1].reshape(part[1].shape + (1,) * (rank - part[1].ndim))))
+
+    return rewrite(expr, leaf)
 
 
 def rename(expr: Expr, names: dict[int, int]) -> Expr:
