@@ -12,7 +12,7 @@ import pytest
 
 import wengert
 from wengert import losses, nn, optim
-from wengert.compiler.backends import BACKENDS, Backend, default_backend, register
+from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.ops.table import BY_NAME
 from wengert.training import History
@@ -102,8 +102,9 @@ def evaluate(tree: Any, reads: list[Any], cell: tuple[Any, ...]) -> Any:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Backend:
-    monkeypatch.setitem(BACKENDS, "plain", None)  # so that it is taken out again
-    return register(Backend("plain", lambda: Plain, "numpy", "array"))
+    backend = Backend("plain", lambda: Plain, "numpy", "array")
+    monkeypatch.setitem(BACKENDS, "plain", backend)
+    return backend
 
 
 def test_a_back_end_is_short() -> None:

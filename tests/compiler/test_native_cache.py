@@ -301,10 +301,11 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def test_the_least_recently_used_go(folder: Path) -> None:
+def test_the_least_recently_used_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit, size = 100_000, 10_000
+    monkeypatch.setattr(cache, "LIMIT", limit)
     for number in range(cache.MEASURED):  # of which the first one was measured
-        cache.save(name_of(number), bytes(size), limit)
+        cache.save(name_of(number), bytes(size))
         os.utime(folder / f"{name_of(number)}.code", (number, number))
     foreign = [folder / "notes.txt", folder / name_of(0), folder / ".hidden.code", folder / f"{name_of(0)}.code.old"]
     for path in foreign:
@@ -316,7 +317,7 @@ def test_the_least_recently_used_go(folder: Path) -> None:
     assert len([*folder.iterdir()]) == cache.MEASURED + 5
     for number in (3, 5):
         assert cache.load(name_of(number)) == bytes(size)
-    cache.save(name_of(cache.MEASURED), b"the write after which it is measured", limit)
+    cache.save(name_of(cache.MEASURED), b"the write after which it is measured")
     left = {path.name for path in folder.iterdir()} - {path.name for path in foreign}
     assert all(path.exists() for path in foreign)  # whoever put them there
     assert left == {f"{name_of(n)}.code" for n in (3, 5, *range(58, cache.MEASURED + 1))}
@@ -328,9 +329,10 @@ def test_the_least_recently_used_go(folder: Path) -> None:
 
 def test_each_process_measures_at_its_first_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else many short ones would fill the folder."""
+    monkeypatch.setattr(cache, "LIMIT", 5000)
     for number in range(20):
         monkeypatch.setattr(cache, "_writes", itertools.count())
-        cache.save(name_of(number), bytes(1000), 5000)
+        cache.save(name_of(number), bytes(1000))
         os.utime(folder / f"{name_of(number)}.code", (number, number))
     assert len([*folder.iterdir()]) <= 5
     assert cache.load(name_of(19)) == bytes(1000)
@@ -338,7 +340,8 @@ def test_each_process_measures_at_its_first_write(folder: Path, monkeypatch: pyt
 
 def test_a_file_that_goes_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process may remove one at any moment: it is a miss, or gone already."""
-    cache.save(name_of(0), bytes(1000), 500)
+    monkeypatch.setattr(cache, "LIMIT", 500)
+    cache.save(name_of(0), bytes(1000))
     assert cache.load(name_of(0)) is None  # it alone was more than the limit
     scandir = os.scandir
 
@@ -351,9 +354,9 @@ def test_a_file_that_goes_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatc
         yield iter(found)
 
     for number in range(1, cache.MEASURED):
-        cache.save(name_of(number), bytes(1000), 500)
+        cache.save(name_of(number), bytes(1000))
     monkeypatch.setattr(os, "scandir", late)
-    cache.save(name_of(0), bytes(1000), 500)
+    cache.save(name_of(0), bytes(1000))
     monkeypatch.undo()
     assert [*folder.iterdir()] == []
 
@@ -362,13 +365,13 @@ MANY = """
 import sys
 from wengert.compiler.backends import cache
 
-seed, count, limit = map(int, sys.argv[1:])
+seed, count, cache.LIMIT = map(int, sys.argv[1:])
 wrong = 0
 for turn in range(count):
     name = cache.digest(bytes([turn * seed % 50]))
     found = cache.load(name)
     wrong += found not in (None, name.encode() * 40)
-    cache.save(name, name.encode() * 40, limit)
+    cache.save(name, name.encode() * 40)
 print(wrong)
 """
 

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 from wengert.errors import ArgumentError, HandmadeNodeError, OperandError
+from wengert.ops.ieee import whole
 
 __all__ = ["data", "is_number", "label", "named", "number", "positive", "within"]
 
@@ -46,10 +47,7 @@ def number(x: Any) -> float:
     if type(x) in OWN:
         return nan
     if is_number(x):
-        try:
-            return float(x)
-        except OverflowError:
-            return inf if x > 0 else -inf
+        return whole(x)
     for kind in type(x).__mro__:
         if kind in ADVICE:
             raise OperandError(f"a Value computes with numbers and Values, not with {named(x)}: {ADVICE[kind]}")

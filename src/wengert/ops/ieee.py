@@ -101,8 +101,8 @@ def is_float(x: object) -> bool:
     return issubclass(type(x), float)
 
 
-def whole(n: int) -> float:
-    """Convert an int to a float, with inf beyond the largest float."""
+def whole(n: Any) -> float:
+    """Convert an int, or another real number, to a float, with inf beyond the largest float."""
     try:
         return float(n)
     except OverflowError:

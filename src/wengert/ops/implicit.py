@@ -14,7 +14,7 @@ from math import inf, nan
 from typing import Any
 
 from wengert._forks import Lock
-from wengert.ops.op import BY_NAME, FLOATS, TABLE, VALUES, Op, Operators, Rule, interpret, namespace, row
+from wengert.ops.op import BY_NAME, FLOATS, TABLE, VALUES, Op, Operators, Rule, _listed, interpret, namespace, row
 from wengert.ops.table import COMPARED, _finite, div, maximum, where
 
 __all__ = ["Residual", "StepList", "begin", "root_row", "turn"]
@@ -106,8 +106,7 @@ def _terms(meanings: dict[str, Any], op: Op, operands: Any, out: Any, xs: list[A
     if op.name == "pow" and type(operands[1]) is float and (xs[1] - 1.0) + 1.0 == xs[1]:
         power = xs[0] if xs[1] == 2.0 else meanings["pow_"](xs[0], xs[1] - 1.0)
         return [_times(xs[1], _times(power, g)) if xs[1] else None, None]
-    partials = interpret(op.partials, meanings)(out, *xs)
-    return [_times(slope, g) for slope in (partials if isinstance(partials, (list, tuple)) else [partials])]
+    return [_times(slope, g) for slope in _listed(interpret(op.partials, meanings)(out, *xs))]
 
 
 def _times(slope: Any, g: Any) -> Any:

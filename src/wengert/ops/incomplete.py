@@ -311,6 +311,5 @@ def _beta_fraction(a: float, b: float, x: Any, y: Any, excess: Any, terms: int =
 
 @_cached
 def _beta_depth(a: float, b: float) -> int:
-    x = max(a, 0.1) / (max(a, 0.1) + max(b, 0.1))
-    y = max(b, 0.1) / (max(a, 0.1) + max(b, 0.1))
+    x, y = _middle(a, b), _middle(b, a)
     return _depth(lambda n: _beta_fraction(a, b, x, y, a * y - b * x, n))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.xla import precision as precision
     from wengert.compiler.backends.xla import traced as traced
 
-__all__ = ["BACKENDS", "Backend", "default_backend", "register"]
+__all__ = ["BACKENDS", "Backend", "default_backend"]
 
 _LATER = {  # imported on first use, as most of it needs NumPy
     "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cut": "base",
@@ -80,14 +80,6 @@ class Backend(NamedTuple):
         return self._replace(kernel=lambda: partial(self.kernel(), single=True))
 
 
-BACKENDS: dict[str, Backend] = {}
-
-
-def register(backend: Backend) -> Backend:
-    BACKENDS[backend.name] = backend
-    return backend
-
-
 def default_backend() -> Backend:
     """Return the back end that "auto" means: machine code if llvmlite is installed, else NumPy.
 
@@ -100,6 +92,9 @@ def default_backend() -> Backend:
     return chosen
 
 
-register(Backend("numpy", lambda: _imported("numpy").NumPyKernel, "numpy", "array"))
-register(Backend("native", lambda: _imported("native.kernel").NativeKernel, "llvmlite", "native"))
-register(Backend("xla", lambda: _imported("xla").XLAKernel, "jax", "xla", device=True))
+_ROWS = [
+    Backend("numpy", lambda: _imported("numpy").NumPyKernel, "numpy", "array"),
+    Backend("native", lambda: _imported("native.kernel").NativeKernel, "llvmlite", "native"),
+    Backend("xla", lambda: _imported("xla").XLAKernel, "jax", "xla", device=True),
+]
+BACKENDS: dict[str, Backend] = {backend.name: backend for backend in _ROWS}

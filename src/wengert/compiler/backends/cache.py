@@ -84,14 +84,8 @@ def load(name: str) -> bytes | None:
     return data if digest(name.encode(), data).encode() == check else None
 
 
-def save(name: str, data: bytes, limit: int = LIMIT) -> None:
-    """Save data under a name, if the cache is on.
-
-    Args:
-        name: see `digest`.
-        data: the content.
-        limit: the size of the folder, in bytes, above which old files are removed.
-    """
+def save(name: str, data: bytes) -> None:
+    """Save data under a name, a digest of all that it depends on, if the cache is on."""
     where = _usable()
     if where is None:
         return
@@ -106,7 +100,7 @@ def save(name: str, data: bytes, limit: int = LIMIT) -> None:
             _remove(path)
             raise
         if next(_writes) % MEASURED == 0:
-            _make_room(where, limit)
+            _make_room(where)
 
 
 def status() -> str:
@@ -134,13 +128,13 @@ def _amount(sizes: Sequence[int]) -> str:
     return f"{sum(sizes) / (1 << 20):.1f} MB in {len(sizes):,} file{'s' * (len(sizes) != 1)}"
 
 
-def _make_room(folder: Path, limit: int) -> None:
+def _make_room(folder: Path) -> None:
     found = sorted(_files(folder), key=lambda pair: (pair[1].st_mtime_ns, pair[0]))
     size = sum([each.st_size for _, each in found])
-    if size <= limit:
+    if size <= LIMIT:
         return
     for path, each in found:
-        if size <= limit - limit // ROOM:
+        if size <= LIMIT - LIMIT // ROOM:
             break
         _remove(path)
         size -= each.st_size

@@ -156,8 +156,7 @@ def by_element(name: str, operand: int | None = None) -> Any:
     row = BY_NAME[name]
 
     def partial(*xs: float) -> float:
-        partials = row.partials(*xs)
-        return float(partials[operand or 0] if isinstance(partials, (tuple, list)) else partials)
+        return float(row.partials_at(xs[0], xs[1:])[operand or 0])
 
     each = np.vectorize(row.value if operand is None else partial, otypes=[float])
     plain = row.series is None or operand is not None

@@ -287,8 +287,6 @@ class Recurrence:
     @classmethod
     def of(cls, listing: Listing, first: int, period: int, iterations: int) -> Recurrence | None:
         """Return the loop of these groups; None if they form none."""
-        if first < 0:
-            return None
         last = first + period * iterations
         sign = listing.signature[first:last].reshape(iterations, period)
         low, high = int(listing.begin[first]), int(listing.begin[last])
