@@ -92,9 +92,6 @@ class XLAKernel(Kernel):
     """Runs a program by XLA on JAX's default device, in a precision of its own, whatever JAX's configuration.
 
     Args:
-        program: see `Kernel`.
-        back: see `Kernel`.
-        wanted: see `Kernel`.
         single: whether it computes in single precision.
     """
 

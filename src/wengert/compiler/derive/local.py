@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.derive.sparsity import PatternSweep, edges_of
-from wengert.compiler.ir import Array, Assemble, Compute, Loop, Program
+from wengert.compiler.ir import Array, Assemble, Compute, Loop, Program, components
 
 __all__ = ["local_directions"]
 
@@ -96,18 +96,11 @@ def _labels(steps: Steps, chosen: dict[int, Array]) -> dict[int, Any]:
         if id(step.out) in chosen
         for owners, cells, array in edges_of(step, chosen)
     ]
-    labels = np.arange(ends[-1])
-    for _ in range(ROUNDS):
-        before = labels.copy()
-        for pair in edges:
-            least = np.minimum(*[labels[cells] for cells in pair])
-            for cells in pair:
-                np.minimum.at(labels, cells, least)
-        labels = labels[labels]
-        if np.array_equal(labels, before):
-            parts = np.split(np.unique(labels, return_inverse=True)[1], ends[1:-1])
-            return dict(zip(chosen, parts, strict=True)) if chosen else {}
-    return {}
+    labels = components(edges, ends[-1], ROUNDS)
+    if labels is None or not chosen:
+        return {}
+    parts = np.split(np.unique(labels, return_inverse=True)[1], ends[1:-1])
+    return dict(zip(chosen, parts, strict=True))
 
 
 def _groups(steps: Steps, chosen: dict[int, Array]) -> list[list[Array]]:

@@ -53,6 +53,7 @@ from wengert.compiler.ir.program import (
 from wengert.compiler.ir.strides import (
     Grid,
     addresses,
+    components,
     distinct,
     fit,
     grid_rows,
@@ -65,8 +66,8 @@ from wengert.compiler.ir.unroll import unrolled
 
 __all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "SYMBOLS", "ZERO", "Access"]
 __all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Program", "ProgramError"]
-__all__ += ["Slice", "Step", "addresses", "compact", "compute_once", "contiguous", "cotangents", "distinct"]
-__all__ += ["drop_unread", "expand", "fit", "fuse", "grid_rows", "has_mask", "inline", "inputs", "is_nonnegative"]
-__all__ += ["may_fold", "merge_equal_steps", "nested", "product_grid", "ranges", "rename", "repeated", "rewrite"]
-__all__ += ["rewrite_masks", "take_factors_out", "tangent", "times", "unmask", "unrolled", "verify", "whole"]
-__all__ += ["without_broadcast"]
+__all__ += ["Slice", "Step", "addresses", "compact", "components", "compute_once", "contiguous", "cotangents"]
+__all__ += ["distinct", "drop_unread", "expand", "fit", "fuse", "grid_rows", "has_mask", "inline", "inputs"]
+__all__ += ["is_nonnegative", "may_fold", "merge_equal_steps", "nested", "product_grid", "ranges", "rename"]
+__all__ += ["repeated", "rewrite", "rewrite_masks", "take_factors_out", "tangent", "times", "unmask", "unrolled"]
+__all__ += ["verify", "whole", "without_broadcast"]

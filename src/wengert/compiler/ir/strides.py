@@ -5,13 +5,14 @@ All of this is arithmetic on arrays of integers: rows of numbers' ids, or of cel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Grid", "fit", "nested", "product_grid", "ranges", "without_broadcast"]
+__all__ = ["Grid", "components", "fit", "nested", "product_grid", "ranges", "without_broadcast"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 DENSE = 0.4  # a matrix product is computed whole if at least this share of its elements is used
@@ -180,7 +181,7 @@ def product_grid(left: Ints, right: Ints) -> Grid | None:
         return None
     block = np.zeros(count, np.int64)
     if many_left > 1 and many_right > 1 and count < many_left * many_right:
-        labels = _components(kind_left, kind_right, many_left, many_right)
+        labels = components([(kind_left, many_left + kind_right)], many_left + many_right, ROUNDS)
         if labels is None:
             return None
         _, block = distinct(labels[kind_left][:, None])
@@ -220,14 +221,15 @@ def _rank_within(block: Ints, size: int) -> Ints:
     return rank
 
 
-def _components(left: Ints, right: Ints, many_left: int, many_right: int) -> Ints | None:
-    """Return the smallest label in the connected component of each left kind."""
-    labels = np.arange(many_left + many_right)
-    for _ in range(ROUNDS):
+def components(edges: Sequence[tuple[Ints, Ints]], count: int, rounds: int) -> Ints | None:
+    """Return for each of `count` numbers the smallest one that edges connect it to; None if that takes more rounds."""
+    labels = np.arange(count)
+    for _ in range(rounds):
         spread = labels.copy()
-        least = np.minimum(labels[left], labels[many_left + right])
-        np.minimum.at(spread, left, least)
-        np.minimum.at(spread, many_left + right, least)
+        for pair in edges:
+            least = np.minimum(*[spread[ends] for ends in pair])
+            for ends in pair:
+                np.minimum.at(spread, ends, least)
         spread = spread[spread]
         if np.array_equal(spread, labels):
             return labels

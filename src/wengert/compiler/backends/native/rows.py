@@ -207,14 +207,6 @@ def extreme(to: Emitter, name: str, x: Register, y: Register) -> Register:
     return to.select(to.either(beyond, to.compare("ne", x, x)), x, y)
 
 
-def _relu(to: Emitter, x: Register) -> Register:
-    return to.select(to.compare("le", x, to.number(0.0)), to.number(0.0), x)
-
-
-def _clip(to: Emitter, x: Register, low: Register, high: Register) -> Register:
-    return extreme(to, "minimum", extreme(to, "maximum", x, low), high)
-
-
 def _sign(to: Emitter, x: Register) -> Register:
     one = to.call("copysign", to.number(1.0), x)
     return to.select(to.compare("gt", to.call("fabs", x), to.number(0.0)), one, x)
@@ -257,8 +249,8 @@ ROWS: dict[str, Callable[..., Register]] = {
     "stop_gradient": lambda to, x: x,
     "maximum": lambda to, x, y: extreme(to, "maximum", x, y),
     "minimum": lambda to, x, y: extreme(to, "minimum", x, y),
-    "relu": _relu,
-    "clip": _clip,
+    "relu": lambda to, x: to.select(to.compare("le", x, to.number(0.0)), to.number(0.0), x),
+    "clip": lambda to, x, low, high: extreme(to, "minimum", extreme(to, "maximum", x, low), high),
     "sign": _sign,
     "remainder": _remainder,
     "cbrt": _cbrt,
