@@ -81,6 +81,7 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
+    code: MachineCode | None = None
     fallback_reason: str = ""
     is_cut: ClassVar[bool] = True
     agree: float = 1e-9
@@ -96,10 +97,6 @@ class Kernel(ABC):
 
     def buffers(self) -> Buffers:
         return Buffers(self.params)
-
-    @property
-    def code(self) -> MachineCode | None:
-        return None
 
     def row(self) -> int:
         """Estimate how many numbers it computes for one example of a batch."""

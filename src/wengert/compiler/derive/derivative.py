@@ -30,14 +30,10 @@ def gradient(program: Program, names: Sequence[str], with_value: bool = False) -
 
 def vjp(program: Program, names: Sequence[str], along: Sequence[str]) -> None:
     """Make the output the cotangents of some inputs, given that of the output by other inputs, end to end."""
-    out, at, parts = program.outputs["out"], 0, []
-    seed = Array("seed", (BATCH,) * _is_batched(program) + out.cell_shape, "value")
-    for array in _inputs(program, along):
-        part = _for_each_example(program, array)
-        parts.append((Access(seed, at, part.strides), part))
-        at += array.size
+    seed = Array("seed", (BATCH,) * _is_batched(program) + program.outputs["out"].cell_shape, "value")
+    parts = [_for_each_example(program, array) for array in _inputs(program, along)]
     program.arrays.append(seed)
-    program.steps.append(Assemble(seed, parts))
+    program.steps.append(Assemble.end_to_end(seed, parts))
     _set_end_to_end(program, _cotangents(program, names, seed))
 
 

@@ -190,6 +190,15 @@ class Assemble:
     out: Array
     parts: list[tuple[Access, Array]]
 
+    @classmethod
+    def end_to_end(cls, out: Array, parts: Iterable[Array]) -> Assemble:
+        """Store arrays one behind another."""
+        at, placed = 0, []
+        for part in parts:
+            placed.append((Access(out, at, part.strides), part))
+            at += part.size
+        return cls(out, placed)
+
     @property
     def reads(self) -> list[Array]:
         return [part for _, part in self.parts]

@@ -105,8 +105,5 @@ def _end_to_end(out: Array, rows: list[Array]) -> list[Compute | Assemble]:
     flat = out
     if len(out.cell_shape) > 1:
         flat = replace(out, name=f"{out.name}_rows", role="value", shape=(*out.shape[: int(out.batched)], out.size))
-    parts = []
-    for number, row in enumerate(rows):
-        parts.append((Access(flat, number * row.size, row.strides), row))
-    laid = Assemble(flat, parts)
+    laid = Assemble.end_to_end(flat, rows)
     return [laid] if flat is out else [laid, Compute(out, out.shape, [Access(flat, 0, out.strides)], COPY)]

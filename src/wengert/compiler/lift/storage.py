@@ -168,10 +168,7 @@ class Storage:
         if key not in self.joined:
             batch = (BATCH,) if any(array.batched for array in arrays) else ()
             new = self.array("c", (*batch, int(begin[-1])))
-            parts = []
-            for array, at in zip(arrays, begin.tolist(), strict=False):
-                parts.append((Access(new, at, array.strides), array))
-            self.program.steps.append(Assemble(new, parts))
+            self.program.steps.append(Assemble.end_to_end(new, arrays))
             self.joined[key] = new
         return self.joined[key], begin[np.searchsorted(places, self.place[node_ids])] + self.cell[node_ids]
 

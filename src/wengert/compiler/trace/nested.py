@@ -25,7 +25,6 @@ from wengert.compiler.ir import (
     Compute,
     Program,
     compute_once,
-    contiguous,
     fuse,
     inline,
     merge_equal_steps,
@@ -226,13 +225,12 @@ class _Parameters:
         """Make an array of elements of others."""
         sources = list({id(source): source for source, _ in own}.values())
         starts = dict(zip(map(id, sources), accumulate([x.size for x in sources], initial=0), strict=False))
-        end_to_end = Array(f"all_{array.name}", (sum([x.size for x in sources]),), "value")
-        parts = [(Access(end_to_end, starts[id(x)], contiguous(x.shape)), x) for x in sources]
+        every = Array(f"all_{array.name}", (sum([x.size for x in sources]),), "value")
         order = np.array([starts[id(source)] + n for source, n in own], np.int64).reshape(array.shape)
         array.role, array.slots = "value", None
-        self.program.arrays.append(end_to_end)
-        self.program.steps.append(Assemble(end_to_end, parts))
-        read = Access(end_to_end, 0, (0,) * len(array.shape), order)
+        self.program.arrays.append(every)
+        self.program.steps.append(Assemble.end_to_end(every, sources))
+        read = Access(every, 0, (0,) * len(array.shape), order)
         if len(sources) == 1 and sources[0].shape == array.shape and np.array_equal(order.ravel(), range(array.size)):
             read = whole(sources[0])
         self.program.steps.append(Compute(array, array.shape, [read], ("in", 0)))

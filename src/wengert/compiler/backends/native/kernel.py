@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wengert._forks import no_fork
-from wengert.compiler.backends.base import MachineCode
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
 
@@ -24,18 +23,14 @@ class NativeKernel(NumPyKernel):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._built: tuple[Lowered, Loaded] | None = None
-        self.fallback_reason: str = ""
+        self._built: tuple[Lowered, Loaded] | None = None  # without the second one the code would be freed
         try:
             with no_fork:
                 module = import_module("wengert.compiler.backends.native.build")
             self._built = module.build(*given)
+            self.code = self._built[1].code
         except Unsupported as why:
             self.fallback_reason = str(why)
-
-    @property
-    def code(self) -> MachineCode | None:
-        return None if self._built is None else self._built[1].code
 
     def work(self, count: int) -> int:
         return 0 if self._built is None else self._built[0].work(count)
