@@ -25,11 +25,11 @@ from wengert.compiler.ir import (
     COMPARISONS,
     ONE,
     ZERO,
-    Access,
     Array,
     Assemble,
     Compute,
     Expr,
+    Index,
     Loop,
     LoopOutput,
     Program,
@@ -108,43 +108,23 @@ def _nonzero(expr: Expr) -> Points:
 # -- the points of a step ---------------------------------------------------------------------------------------------
 
 
-class _Points:
-    """The points of a Compute that contribute to real cells, and the cells that they write and read."""
-
-    def __init__(self, step: Compute) -> None:
-        self.step = step
-        self.axes = tuple([n for n in step.axes if n != BATCH])
-        self.cells = [access.places(step.axes) for access in step.operands]
-        self.owners = np.repeat(np.arange(step.out.size), prod(self.axes) // max(step.out.size, 1))
-        self.valid: Points = True if step.mask is None else step.mask.reshape(-1)
-        if step.out.mask is not None:
-            self.valid = self.valid & step.out.mask.reshape(-1)[self.owners]
-        for access, cells in zip(step.operands, self.cells, strict=True):  # a product with padding is 0
-            if access.array.mask is not None and access.index is None and not has_mask(step.expr):
-                self.valid = self.valid & access.array.mask.reshape(-1)[cells]
-
-    def at(self, points: Points) -> Any:
-        """Return the numbers of the valid ones among some points of the step's expression."""
-        if points is not True:
-            points = np.broadcast_to(points, self.axes).reshape(-1)
-        chosen = points & self.valid
-        return slice(None) if chosen is True else np.flatnonzero(chosen)
-
-    def read(self, k: int, at: Any) -> tuple[Ints, Ints]:
-        """Return the numbers of points, and the cells of operand k that they read: with an index, each one it may."""
-        index, cells = self.step.operands[k].index, self.cells[k][at]
-        number = np.arange(len(cells))
-        return (number, cells) if index is None else _spread(number, cells, index.step, index.extent)
+def _valid(step: Compute, owners: Ints, places: Sequence[Ints]) -> Points:
+    """Return the points of a Compute that contribute to real cells: `owners` are these, `places` what they read."""
+    valid: Points = True if step.mask is None else step.mask.reshape(-1)
+    if step.out.mask is not None:
+        valid = valid & step.out.mask.reshape(-1)[owners]
+    for access, cells in zip(step.operands, places, strict=True):  # a product with padding is 0
+        if access.array.mask is not None and access.index is None and not has_mask(step.expr):
+            valid = valid & access.array.mask.reshape(-1)[cells]
+    return valid
 
 
-def _spread(number: Ints, cells: Ints, step: int, extent: int) -> tuple[Ints, Ints]:
-    return np.repeat(number, extent), (cells[:, None] + step * np.arange(extent)).reshape(-1)
-
-
-def _places(access: Access, part: Array) -> tuple[Ints, Ints]:
-    """Return the cells that a part of an Assemble adds to, and those of the part."""
-    cells, own = access.places(part.shape), np.arange(part.size)
-    return (cells, own) if access.index is None else _spread(own, cells, access.index.step, access.index.extent)[::-1]
+def _spread(numbers: Ints, cells: Ints, index: Index | None) -> tuple[Ints, Ints]:
+    """Return numbers and the cells that belong to them: with an index, each one that it may choose."""
+    if index is None:
+        return numbers, cells
+    chosen = cells[:, None] + index.step * np.arange(index.extent)
+    return np.repeat(numbers, index.extent), chosen.reshape(-1)
 
 
 def edges_of(step: Compute | Assemble, known: Container[int]) -> Iterator[tuple[Ints, Ints, Array]]:
@@ -154,15 +134,20 @@ def edges_of(step: Compute | Assemble, known: Container[int]) -> Iterator[tuple[
     if isinstance(step, Assemble):
         for access, part in step.parts:
             if id(part) in known:
-                yield (*_places(access, part), part)
+                own, cells = _spread(np.arange(part.size), access.places(part.shape), access.index)
+                yield cells, own, part
         return
-    points = _Points(step)
-    for k, own in _dependence(rewrite_masks(step.expr, len(points.axes), lambda mask: mask)).items():
-        array = step.operands[k].array
-        if id(array) in known:
-            at = points.at(own)
-            number, cells = points.read(k, at)
-            yield points.owners[at][number], cells, array
+    axes = tuple([n for n in step.axes if n != BATCH])
+    places = [access.places(step.axes) for access in step.operands]
+    owners = np.repeat(np.arange(step.out.size), prod(axes) // max(step.out.size, 1))
+    valid = _valid(step, owners, places)
+    for k, points in _dependence(rewrite_masks(step.expr, len(axes), lambda mask: mask)).items():
+        access = step.operands[k]
+        if id(access.array) in known:
+            chosen = valid if points is True else valid & np.broadcast_to(points, axes).reshape(-1)
+            at = slice(None) if chosen is True else np.flatnonzero(chosen)
+            readers, cells = _spread(owners[at], places[k][at], access.index)
+            yield readers, cells, access.array
 
 
 # -- lists of inputs --------------------------------------------------------------------------------------------------
