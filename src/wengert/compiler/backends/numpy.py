@@ -30,7 +30,6 @@ from wengert.compiler.ir import (
     Program,
     Step,
     addresses,
-    contiguous,
     has_mask,
     repeated,
     times,
@@ -477,10 +476,7 @@ def _end_to_end(step: Assemble) -> bool:
     """Return True if the parts are laid end to end and fill the array."""
     at = 0
     for access, part in step.parts:
-        own = access.strides[int(part.batched) :]
-        if access.table is not None or access.index is not None or access.base != at:
-            return False
-        if own != contiguous(part.cell_shape) or len(step.out.cell_shape) != 1:
+        if access.base != at or not access.is_in_order(part) or len(step.out.cell_shape) != 1:
             return False
         at += part.size
     return at == step.out.size

@@ -23,7 +23,6 @@ from wengert.compiler.ir import (
     Expr,
     Program,
     compact,
-    contiguous,
     cotangents,
     has_mask,
     rename,
@@ -215,12 +214,10 @@ def _missing(access: Access, axes: tuple[int, ...]) -> list[int]:
 def covers(access: Access, part: Array) -> bool:
     """Return True if a part fills its array in memory order."""
     return (
-        access.table is None
-        and access.index is None
-        and access.base == 0
+        access.base == 0
         and part.size == access.array.size
         and part.batched == access.array.batched
-        and access.strides[int(part.batched) :] == contiguous(part.cell_shape)
+        and access.is_in_order(part)
     )
 
 

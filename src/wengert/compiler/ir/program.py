@@ -143,6 +143,11 @@ class Access:
         chosen = 0 if self.index is None else self.index.step * (self.index.extent - 1)
         return low + min(0, chosen), high + max(0, chosen)
 
+    def is_in_order(self, part: Array) -> bool:
+        """Return True if it reaches neighbouring cells, in the order in which a part stores its own."""
+        plain = self.table is None and self.index is None
+        return plain and self.strides[int(part.batched) :] == contiguous(part.cell_shape)
+
     def is_whole(self, axes: Sequence[int]) -> bool:
         """Return True if it reads all elements of the array in order."""
         return (

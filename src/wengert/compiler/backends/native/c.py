@@ -166,21 +166,9 @@ class C(Emitter):
     def offset(self, index: Register) -> Place:
         return 0, {self.named(index.text, "i").text: 1}
 
-    def loop(
-        self,
-        low: int,
-        high: int | str,
-        step: int,
-        body: Body,
-        carried: Sequence[Register] = (),
-        lanes: int = 0,
-        asks: bool = False,
+    def repeated(
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register], lanes: int, asks: bool
     ) -> list[Register]:
-        if isinstance(high, int):
-            if high <= low:
-                return list(carried)
-            if low + step >= high:
-                return list(body((low, {}), list(carried)))
         name = "example" if high == "n" else self.letters[len(self.scopes) - 1]
         outer = self.scopes[-1].lines
         totals = [Register(self.fresh("s"), x.kind) for x in carried]
@@ -197,13 +185,6 @@ class C(Emitter):
         outer.append(f"for (int64_t {name} = {low}; {name} < {high}{going}; {count}) {{")
         outer += [*_indented(lines), "}"]
         return totals
-
-    def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
-        def iteration(whole: Place, _: list[Register]) -> Sequence[Register]:
-            body((whole, whole, (0, {})))
-            return ()
-
-        self.loop(0, "n", 1, iteration)
 
     def constant(self, values: Any) -> Memory:
         kind = "i" if values.dtype.kind == "i" else "f"

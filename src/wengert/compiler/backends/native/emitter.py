@@ -200,7 +200,6 @@ class Emitter(ABC):
     def offset(self, index: Register) -> Place:
         """Return an integer as an offset."""
 
-    @abstractmethod
     def loop(
         self,
         low: int,
@@ -214,10 +213,27 @@ class Emitter(ABC):
         """Write a loop of at least one iteration, and return its final carries; if it `asks`, it goes on while the
         first carry is positive in any lane.
         """
+        if isinstance(high, int):
+            if high <= low:
+                return list(carried)
+            if low + step >= high:
+                return list(body(at(low), list(carried)))
+        return self.repeated(low, high, step, body, carried, lanes, asks)
 
     @abstractmethod
+    def repeated(
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register], lanes: int, asks: bool
+    ) -> list[Register]:
+        """Write the same for two iterations or more, or as many as there are examples."""
+
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
         """Write a loop over the examples; `body` takes an example's number, its block and its lane."""
+
+        def iteration(whole: Place, _: list[Register]) -> Sequence[Register]:
+            body((whole, whole, at(0)))
+            return ()
+
+        self.loop(0, self.examples, 1, iteration)
 
     def checked(self, place: Place, lanes: int, extent: int) -> Place:
         """Return the place; if checks are on, check that `lanes` numbers from there on are among the first `extent`."""

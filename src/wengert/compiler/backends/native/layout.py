@@ -9,7 +9,7 @@ from wengert.compiler.backends.native.access import Location
 from wengert.compiler.backends.native.emitter import Memory
 from wengert.compiler.backends.native.llvm import LLVM
 from wengert.compiler.backends.native.lower import Copy, Lowering, arrays_made
-from wengert.compiler.ir import Array, Assemble, Program, Step, contiguous
+from wengert.compiler.ir import Array, Assemble, Program, Step
 
 __all__ = ["Lowered", "module"]
 
@@ -140,9 +140,8 @@ class _Layout:
         """
         pieces, end = list[tuple[int, Array | None, int]](), 0
         for access, part in sorted(step.parts, key=lambda pair: pair[0].base):
-            in_order = access.strides[part.batched :] == contiguous(part.cell_shape)
-            plain = access.table is None and access.index is None and in_order and part.size >= self.to.width
-            if not plain or access.base < end or not step.out.batched:
+            is_vector = access.is_in_order(part) and part.size >= self.to.width
+            if not is_vector or access.base < end or not step.out.batched:
                 return []
             pieces += [(end, None, access.base - end)] * (access.base > end) + [(access.base, part, part.size)]
             end = access.base + part.size

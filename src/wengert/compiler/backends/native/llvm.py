@@ -343,22 +343,10 @@ class LLVM(BitEmitter):
 
     # -- loops and functions ------------------------------------------------------------------------------------------
 
-    def loop(
-        self,
-        low: int,
-        high: int | str,
-        step: int,
-        body: Body,
-        carried: Sequence[Register] = (),
-        lanes: int = 0,
-        asks: bool = False,
+    def repeated(
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register], lanes: int, asks: bool
     ) -> list[Register]:
         lanes = lanes or self.width
-        if isinstance(high, int):
-            if high <= low:
-                return list(carried)
-            if low + step >= high:
-                return list(body((low, {}), list(carried)))
         first = [self.wide(x, lanes) for x in carried]
         number, entry = self.fresh(""), self.label
         name, label, after = f"%i{number}", f"L{number}", f"X{number}"
