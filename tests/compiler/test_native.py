@@ -35,7 +35,6 @@ lifting_fuzz = pytest.importorskip("tools.qa.lifting_fuzz")
 WIDTHS = [width for width in (1, 2, 4, 8) if width <= native_width()]  # vectors of 64, 128, 256 and 512 bits
 SIZES = [*range(1, 18), 64, 100]
 CLOSE = 1e-12
-PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 
 
 def kernel_of(function: Any, *columns: Any, batched: bool = True) -> tuple[Any, Any]:
@@ -67,7 +66,7 @@ class Checked:
         work = room[-room.ctypes.data % 64 // 8 :]
         work[0] = 0.0
         pointers = [np.array([x.ctypes.data for x in some] + [0], np.int64) for some in (given, left)]
-        function = PROTOTYPE(self.loaded.code.forward_backward if both else self.loaded.code.forward)
+        function = self.loaded.forward_backward if both else self.loaded.forward
         function(
             count, 1.0 if seed is None else seed, pointers[0].ctypes.data, self.buffers.params.ctypes.data,
             slopes.ctypes.data, pointers[1].ctypes.data, work.ctypes.data,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+from collections.abc import Callable
 from ctypes.util import find_library
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -22,6 +23,8 @@ from wengert.compiler.backends.native.rows import C_FUNCTIONS
 
 __all__ = ["Loaded", "compiled", "description", "linked", "native_width"]
 
+Function = Callable[..., None]
+PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 # Above this many lines code is not optimized: for straight-line code that costs little, and for very long code
 # optimization takes too long.
 STRAIGHT, LONG = 10_000, 30_000
@@ -34,10 +37,10 @@ _gone: list[ref[Loaded]] = []
 
 
 class Loaded:
-    """The code of a library, which stays as long as this: a tuple has no weak references."""
-
     def __init__(self, library: Any) -> None:
         self.code: MachineCode = MachineCode(library["forward"], library["both"])
+        self.forward: Function = PROTOTYPE(self.code.forward)
+        self.forward_backward: Function = PROTOTYPE(self.code.forward_backward)
 
 
 @cache
