@@ -157,12 +157,16 @@ def _identity(size: int, first: int, width: int) -> Pattern:
     return Pattern(np.arange(size + 1), np.arange(first, first + size), width)
 
 
-def _united(edges: list[Edges], size: int, width: int) -> Pattern | None:
-    """Return for each of `size` readers the inputs of all cells that it reads; None if there are none."""
+def _none(size: int, width: int) -> Pattern:
+    return Pattern(np.zeros(size + 1, np.int64), np.zeros(0, np.int64), width)
+
+
+def _united(edges: list[Edges], size: int, width: int) -> Pattern:
+    """Return for each of `size` readers the inputs of all cells that it reads."""
     counts = [np.diff(known.indptr)[cells] for _, cells, known in edges]
     ends = np.cumsum(sum([np.bincount(x[0], n, size) for x, n in zip(edges, counts, strict=True)], np.zeros(size)))
     if not size or not ends[-1]:
-        return None
+        return _none(size, width)
     bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1], ROOM))).tolist()
     found = []
     for low, high in pairwise([0, *bounds, size]):
@@ -214,8 +218,7 @@ class PatternSweep:
         return self.rows_of(out)
 
     def rows_of(self, array: Array) -> Pattern:
-        empty = Pattern(np.zeros(array.size + 1, np.int64), np.zeros(0, np.int64), self.width)
-        return self.known.get(id(array), empty)
+        return self.known.get(id(array), _none(array.size, self.width))
 
     def step(self, step: Step) -> None:
         if isinstance(step, Loop):
@@ -223,7 +226,7 @@ class PatternSweep:
             return
         edges = [(owners, cells, self.known[id(x)]) for owners, cells, x in edges_of(step, self.known)]
         found = _united(edges, step.out.size, self.width)
-        if found is not None:
+        if len(found.indices):
             self.known[id(step.out)] = found
 
 
@@ -253,11 +256,8 @@ class _Iterations:
         for iteration in reversed(range(loop.count)) if loop.backward else range(loop.count):
             read = [self.read(leaf, iteration, made) for leaf in self.leaves]
             if not found or not all(map(_equal, read, before)):
-                known = _stacked(read, width)
-                united = _united([(owners, cells, known)], starts[-1], width)
-                ends = np.zeros(starts[-1] + 1, np.int64) if united is None else united.indptr
-                indices = ends[:0] if united is None else united.indices
-                found = [_lists(Pattern(ends, indices, width), *span) for span in pairwise(starts)]
+                united = _united([(owners, cells, _stacked(read, width))], starts[-1], width)
+                found = [_lists(united, *span) for span in pairwise(starts)]
             for output, lists in zip(outputs, found, strict=True):
                 made[id(output.out)][loop.first_row(output) + iteration] = lists
             before = read
@@ -266,9 +266,8 @@ class _Iterations:
     def initial(self, output: LoopOutput) -> list[Lists]:
         """Return the rows of an output before the first iteration, with room for the others."""
         rows, size = self.loop.initial_rows(output), output.part.size
-        known = None if output.initial is None else self.sweep.known.get(id(output.initial))
-        if known is None:
-            known = Pattern(np.zeros(rows * size + 1, np.int64), np.zeros(0, np.int64), self.sweep.width)
+        initial = output.initial
+        known = _none(rows * size, self.sweep.width) if initial is None else self.sweep.rows_of(initial)
         given = [_lists(known, row * size, row * size + size) for row in range(rows)]
         room = [(known.indptr[:0], known.indices[:0])] * self.loop.count
         return [*room, *given] if self.loop.backward else [*given, *room]
