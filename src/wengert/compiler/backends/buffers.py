@@ -21,9 +21,8 @@ def count_uses(program: Program, back: Program | None) -> dict[int, int]:
         iterations = [step for loop in part.steps if isinstance(loop, Loop) for step in loop.steps]
         for step in [*iterations, *[step for step in part.steps if not isinstance(step, Loop)]]:
             count = 1 if isinstance(step, Compute) else 2
-            for read in step.reads:
-                array = read.slice.array if read.slice else read
-                uses[id(array)] = uses.get(id(array), 0) + count
+            for array in step.reads:
+                uses[id(array.origin)] = uses.get(id(array.origin), 0) + count
         begins = [output.initial for loop in part.steps if isinstance(loop, Loop) for output in loop.outputs]
         for array in filter(None, begins):
             uses[id(array)] = uses.get(id(array), 0) + 2

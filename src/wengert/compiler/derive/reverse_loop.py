@@ -278,8 +278,8 @@ class ReverseLoop(Sweep):
 
     def is_outside(self, array: Array) -> bool:
         """Return True if an array that an iteration reads comes from outside, and its cotangent is needed."""
-        seen = array if array.slice is None else array.slice.array
-        return id(seen) in self.needed and id(seen) not in self.by_out and id(array) not in self.loop_arrays
+        origin = id(array.origin)
+        return origin in self.needed and origin not in self.by_out and id(array) not in self.loop_arrays
 
     def all_iterations_of(self, gradient: Array) -> Array:
         """Return the values that an array of the sweep's iterations takes in all of them."""

@@ -153,10 +153,6 @@ def edges_of(step: Compute | Assemble, known: Container[int]) -> Iterator[tuple[
 # -- lists of inputs --------------------------------------------------------------------------------------------------
 
 
-def _identity(size: int, first: int, width: int) -> Pattern:
-    return Pattern(np.arange(size + 1), np.arange(first, first + size), width)
-
-
 def _none(size: int, width: int) -> Pattern:
     return Pattern(np.zeros(size + 1, np.int64), np.zeros(0, np.int64), width)
 
@@ -205,7 +201,8 @@ class PatternSweep:
         ends = np.cumsum([0, *[array.size for array in arrays]]).tolist()
         sweep = cls(ends[-1])
         for array, first in zip(arrays, ends, strict=False):
-            sweep.known[id(array)] = _identity(array.size, first, sweep.width)
+            own = np.arange(first, first + array.size)
+            sweep.known[id(array)] = Pattern(np.arange(array.size + 1), own, sweep.width)
         return sweep
 
     def run(self, steps: Sequence[Step], out: Array) -> Pattern:
@@ -238,7 +235,7 @@ class _Iterations:
         self.sweep = sweep
         self.own: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
         read = {id(array): array for step in loop.steps for array in step.reads}
-        self.leaves = [x for x in read.values() if {id(_source(x))} & {*sweep.known, *self.own}]
+        self.leaves = [x for x in read.values() if {id(x.origin)} & {*sweep.known, *self.own}]
         self.local = PatternSweep.over(self.leaves)
         for step in loop.steps:
             self.local.step(step)
@@ -300,7 +297,3 @@ def _stacked(lists: Sequence[Lists], width: int) -> Pattern:
 
 def _equal(a: Lists, b: Lists) -> bool:
     return a is b or all(map(np.array_equal, a, b))
-
-
-def _source(array: Array) -> Array:
-    return array if array.slice is None else array.slice.array

@@ -54,6 +54,11 @@ class Array:
         """The shape for comments in generated code, with N for the number of examples."""
         return f"({', '.join('N' if n == BATCH else str(n) for n in self.shape)})"
 
+    @property
+    def origin(self) -> Array:
+        """The array that a slice shows, and any other one itself."""
+        return self if self.slice is None else self.slice.array
+
     def __repr__(self) -> str:
         return self.name + self.written_shape
 
@@ -252,7 +257,7 @@ class Loop:
     def reads(self) -> list[Array]:
         """The arrays from outside that it reads, each once."""
         own = {id(step.out) for step in self.steps} | {id(output.out) for output in self.outputs}
-        read = [array.slice.array if array.slice else array for step in self.steps for array in step.reads]
+        read = [array.origin for step in self.steps for array in step.reads]
         read += [output.initial for output in self.outputs if output.initial is not None]
         return [array for array in {id(array): array for array in read}.values() if id(array) not in own]
 

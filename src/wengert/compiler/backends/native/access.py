@@ -38,11 +38,6 @@ def points_of(places: dict[int, list[Place]], block: Place | None, lane: int, la
     return [Point(dict(zip(places, chosen, strict=True)), block, lane, lanes) for chosen in product(*places.values())]
 
 
-def _known(place: Place | None) -> Place:
-    assert place is not None
-    return place
-
-
 class Cells:
     """The arrays of one function.
 
@@ -209,7 +204,8 @@ class Cells:
         home = self.rows[id(array)]
         where = self.to.checked(where, 1, array.size)
         if array.batched:
-            where = affine(0, [(where, 1), (self.to.row(_known(point.block), lane), home.pitch)])
+            assert point.block is not None
+            where = affine(0, [(where, 1), (self.to.row(point.block, lane), home.pitch)])
         chosen = self.to.load(home.memory, affine(home.base, [(where, 1)]))
         return affine(0, [(cell, 1), (self.to.offset(chosen), index.step)])
 

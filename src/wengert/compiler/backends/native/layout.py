@@ -77,17 +77,13 @@ class _Layout:
             if array.batched:
                 blocks.append(array)
             elif id(array) not in self.storage:
-                self.storage[id(array)] = Location(WORK, self.room(array.size))
+                self.storage[id(array)] = Location(WORK, self.fixed)
+                self.fixed += -(-array.size // 8) * 8
         self.each = sum([array.size for array in blocks])
         at = self.fixed
         for array in blocks:
             self.storage[id(array)] = Location(WORK, at, self.each, self.to.width)
             at += array.size * self.to.width
-
-    def room(self, size: int) -> int:
-        start = self.fixed
-        self.fixed += -(-size // 8) * 8
-        return start
 
     def lay_out_arguments(self) -> None:
         at = 0
