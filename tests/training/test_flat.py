@@ -6,6 +6,7 @@ import math
 import random
 import warnings
 from collections.abc import Callable
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from wengert.compiler.backends import BACKENDS, default_backend
 from wengert.data import spiral
 from wengert.engine import Value
-from wengert.losses import cross_entropy
+from wengert.losses import cross_entropy, l2
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam, AdamW, Optimizer
 from wengert.training import fit
@@ -107,6 +108,23 @@ def test_regularization_is_a_program_too(steps: list[int]) -> None:
     assert penalized(False) == penalized(True)
     assert len(steps) == 4 * 4
     assert penalized(False)[2] != run(OPTIMIZERS["sgd"])[2]
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_a_batch_in_pieces_has_its_regularization_once(values: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def penalized(backend: str) -> Any:
+        random.seed(7)
+        model = MLP(2, [5, 3])
+        regularization = partial(l2, model.parameters(), 0.3)
+        return run(OPTIMIZERS["adam"], values, model, batch_size=50, backend=backend, regularization=regularization)
+
+    want = penalized("eager")
+    monkeypatch.setattr(program, "PIECE", 7)
+    for backend in AVAILABLE:
+        made = penalized(backend)
+        assert made[5] == backend
+        assert made[0] == pytest.approx(want[0], rel=1e-9)
+        assert made[2] == pytest.approx(want[2], rel=1e-12)
 
 
 def test_regularization_that_changes_unseen() -> None:

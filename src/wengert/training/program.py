@@ -139,7 +139,8 @@ class CompiledTask:
     @property
     def regularizes(self) -> bool:
         """True if the regularization is part of a program, False if there is none or the engine computes it."""
-        return self._objective is not None and self._objective is not self._losses
+        objective = self._objective
+        return objective is not None and objective is not self._losses and not _fallback_reason(objective)
 
     def fallback_reason(self) -> str:
         """Return why the loss runs uncompiled by now, of which it has warned; empty if it runs compiled."""
@@ -160,12 +161,8 @@ class CompiledTask:
         x, y = (column[rows] for column in (self._held_out if held_out else self._data))
         if held_out:
             made = Value(float(self._losses.map(x, y).sum()))
-        elif regularized and self._objective is not None:
-            made = self._objective.sum(x, y)
-            if _fallback_reason(self._objective):
-                self._objective = None
         else:
-            made = self._losses.sum(x, y)
+            made = (self._objective if regularized and self._objective is not None else self._losses).sum(x, y)
         if self.task.metric is None:
             return made, [(made.data,)]
         return made, [(made.data, self._score(self.task.metric, x, y, places, held_out))]
@@ -190,7 +187,7 @@ class CompiledTask:
             if self._is_mismatch(self._losses, place, want):
                 raise StaleRecordingError("something that the loss or the model reads has changed during the run")
             objective, regularization = self._objective, self.task.regularization
-            if objective is None or objective is self._losses or regularization is None:
+            if objective is None or regularization is None or not self.regularizes:
                 return
             if self._is_mismatch(objective, place, want + regularization().data):
                 self._objective = self._flat = None  # perhaps a schedule: the engine runs it from now on
