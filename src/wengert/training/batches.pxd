@@ -4,10 +4,10 @@ from wengert.compiler.call cimport executable, memory
 from wengert.ops cimport ieee
 cdef class Batches:
     cdef executable.Executable made
-    cdef executable.Workspace space
+    cdef executable.Workspace space, penalty
     cdef list spaces, columns, rows, given
     cdef dict spots
-    cdef object sums, rest
+    cdef object sums, rest, penalized
     cdef readonly tuple parameters
     cdef readonly object optimizer, data, numbers, gradients, predictions, order, metric
     cdef double[::1] x, g, aims
@@ -15,7 +15,7 @@ cdef class Batches:
     cdef public double right
     cdef readonly bint counts
     cdef long long[::1] sources, targets, widths
-    cdef long long targets_at, numbers_at, gradients_at, predictions_at, order_at
+    cdef long long penalized_at, targets_at, numbers_at, gradients_at, predictions_at, order_at
     cdef Py_ssize_t piece, room, shown, width, count
     cdef readonly Py_ssize_t size
     cdef bint is_single, is_all, is_inside, is_shown
@@ -35,3 +35,5 @@ cdef class Batches:
     cdef Py_ssize_t sides(self, Py_ssize_t count) noexcept
     cdef bint by_several(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
     cpdef object give_numbers(self, object space)
+    @cython.locals(count=Py_ssize_t)
+    cdef bint penalize(self, executable.Workspace penalty) except -1

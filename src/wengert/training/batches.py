@@ -34,10 +34,13 @@ def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
 class Batches:
     """The batches of an epoch and the buffers of their steps: the compiled base class of `FlatSteps`.
 
-    It gets the specializations of the loss. The metric counts the correct predictions, or is None.
+    It gets the specializations of the loss, and that of the regularization or None. The metric counts the correct
+    predictions, or is None.
     """
 
-    def __init__(self, plans: Sequence[Any], optimizer: Any, metric: Any, piece: Int, data: list[Any]) -> None:
+    def __init__(
+        self, plans: Sequence[Any], penalty: Any, optimizer: Any, metric: Any, piece: Int, data: list[Any]
+    ) -> None:
         made: executable.Executable = plans[0]
         self.made: executable.Executable = made
         # The parameters of the first specialization in its order, then the others.
@@ -49,6 +52,9 @@ class Batches:
         self.spots: dict[int, Any] = {id(its): at for its, at in zip(self.spaces, spots, strict=True)}
         self.data: list[Any] = data
         self.is_single: bool = len(plans) == 1
+        self.penalty: executable.Workspace | None = None if penalty is None else penalty.acquire()
+        self.penalized: Any = places(() if penalty is None else penalty.parameters, self.parameters)
+        self.penalized_at: int = self.penalized.ctypes.data
         self.optimizer: Any = optimizer
         count = len(self.parameters)
         self.is_all: bool = self.is_single and len(made.parameters) == count  # then its arrays are used for all
@@ -148,11 +154,13 @@ class Batches:
 
     def changed(self) -> bool:
         """Return True if a captured object has changed; several specializations check this when they run."""
-        return self.is_single and self.space.stale_capture() != ""
+        if self.is_single and self.space.stale_capture():
+            return True
+        return self.penalty is not None and self.penalty.stale_capture() != ""
 
     def compute(self, start: Int, end: Int) -> bool:
-        """Compute the mean loss of a batch and the clipped gradient; return False if no specialization is valid or a
-        number is not finite.
+        """Compute the mean loss of a batch with the regularization, and the clipped gradient; return False if no
+        specialization is valid or a number is not finite.
         """
         cut, scale, pieces = start, 1.0 / (end - start), end - start > self.piece
         self.loss: float = 0.0
@@ -170,6 +178,8 @@ class Batches:
         if pieces:
             self.gradients[...] = self.sums
         self.loss /= end - start
+        if self.penalty is not None and not self.penalize(self.penalty):
+            return False
         if not (memory.isfinite(self.loss) and memory.isfinite(memory.squares(self.gradients_at, len(self.g)))):
             return False
         if self.clip_norm:  # as `clip_grad_norm`
@@ -259,3 +269,13 @@ class Batches:
     def give_numbers(self, space: Any) -> None:
         """Copy the current parameters to a specialization."""
         space.params[...] = self.numbers[self.spots[id(space)]]
+
+    def penalize(self, penalty: executable.Workspace) -> bool:
+        """Add the regularization and its gradient."""
+        count = len(penalty.made.parameters)
+        memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1, len(self.x))
+        if not (penalty.run([], 1, True, 1.0) and penalty.guards_pass(0, 1)):
+            return False
+        memory.add(penalty.grads_at, self.gradients_at, self.penalized_at, count)
+        self.loss += penalty.added(1)
+        return True

@@ -51,10 +51,10 @@ def devices_of(count: int, asked: Any) -> tuple[Hosts, Callable[..., FlatSteps |
     """
     hosts, mesh = _hosts_of(count), _mesh_of(asked)
 
-    def steps(program: Recorded, optimizer: Optimizer, *more: Any) -> FlatSteps | None:
-        if DeviceSteps.serve_there(program, optimizer, more[-1]):
-            return DeviceSteps(program, optimizer, *more, mesh=mesh, hosts=hosts)
-        return None if hosts.several else FlatSteps(program, optimizer, *more)
+    def steps(programs: list[Recorded], optimizer: Optimizer, *more: Any) -> FlatSteps | None:
+        if DeviceSteps.serve_there(programs[0], optimizer, more[-1]):
+            return DeviceSteps(programs, optimizer, *more, mesh=mesh, hosts=hosts)
+        return None if hosts.several else FlatSteps(programs, optimizer, *more)
 
     return hosts, steps
 
@@ -107,7 +107,7 @@ def _rule_of(optimizer: Optimizer) -> Callable[..., Any]:
 
 
 class Losses(NamedTuple):
-    """A specialization of the loss, as JAX functions."""
+    """A specialization of the loss, or of the regularization, as JAX functions."""
 
     made: Specialization
     spots: Any  # the indices of its parameters among all; None if they are all, in its order
@@ -158,15 +158,16 @@ class DeviceSteps(FlatSteps):
         self.mesh: Mesh = mesh
         self.hosts: Hosts = hosts
         self.pause: int = PAUSE
-        paths: Any = self.program.paths
-        first, pieces = paths[0], None
-        self.single: bool = first.kernel.single
+        losses, *penalties = self.programs
+        self.single: bool = losses.paths[0].kernel.single  # type: ignore[attr-defined]
+        first, pieces = losses.paths[0], None
         self.cuts: list[int] = []  # where the parameters are split into pieces, if one specialization has them all
-        if len(paths) == 1 and len(first.parameters) == len(self.parameters):
+        if len(losses.paths) == 1 and not penalties and len(first.parameters) == len(self.parameters):
             params = first.lifted.program.of_role("param")
             pieces = [[*some] for _, some in groupby(params, lambda array: array.name if array.size > ALONE else "")]
             self.cuts = [*accumulate(sum(array.size for array in piece) for piece in pieces)][:-1]
-        self.losses: list[Losses] = [Losses.of(path, self.parameters, pieces) for path in paths]
+        self.losses: list[Losses] = [Losses.of(path, self.parameters, pieces) for path in losses.paths]
+        self.penalties: list[Losses] = [Losses.of(path, self.parameters) for each in penalties for path in each.paths]
         self.settings: Any = None  # the optimizer's settings and the split of the batches that the loop was made for
         self.loop: Any = None
         self.mark: int = 0  # a hash of its text
@@ -270,7 +271,7 @@ class DeviceSteps(FlatSteps):
 
     def steps_until_check(self, start: int) -> int:
         """Return the minimum over all processes; 0 if their programs differ."""
-        changed = any(each.made.stale_capture() for each in self.losses)
+        changed = any(each.made.stale_capture() for each in (*self.losses, *self.penalties))
         return self.hosts.least(0 if changed else super().steps_until_check(start), self._marked())
 
     def run(self, start: int, steps: int, loss: float, state: Any) -> tuple[int, float]:
@@ -331,6 +332,7 @@ class DeviceSteps(FlatSteps):
                 x = [piece[0] for piece in moving]
                 found = self._batch(x, columns, rows[n, 0], weights[n, 0])
                 loss, grads, score, missed = untyped.lax.psum(found, AXIS) if self.mesh.size > 1 else found
+                loss, grads, missed = self._penalized(x, loss, grads, missed)
                 squares = sum(part @ part for part in grads)
                 fits = (missed == 0) & jnp.isfinite(loss) & jnp.isfinite(squares)
                 if clip_norm:  # as `clip_grad_norm`
@@ -397,3 +399,10 @@ class DeviceSteps(FlatSteps):
                 right += jnp.where(taken, self.metric.rows(shown, its[-1]), 0.0).sum()
             unmatched &= ~(taken & held)
         return loss, grads, right, unmatched.sum().astype(loss.dtype)
+
+    def _penalized(self, x: Any, loss: Any, grads: Any, missed: Any) -> Any:
+        for each in self.penalties:
+            outputs, by, held = each.run(x, [], jnp.ones(()))
+            loss, grads = loss + outputs["out"], each.added(grads, by)
+            missed += 1 - jnp.asarray(held)
+        return loss, grads, missed

@@ -207,12 +207,12 @@ class Trainer:
 
     def gradient(self, batch: Places) -> Outcome:
         """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
-        penalty, within = 0.0, self.compiled is not None and self.compiled.regularizes
-        if self.task.regularization is not None and not within:
+        penalty = 0.0
+        if self.task.regularization is not None:
             added = self.task.regularization()
             added.backward()
             penalty = added.data
-        loss, *score = self._sums(batch, regularized=within)
+        loss, *score = self._sums(batch)
         return (loss / len(batch) + penalty, *score)
 
     def measure(self) -> Outcome:
@@ -221,26 +221,26 @@ class Trainer:
         sums = self._sums(range(count), held_out=True)
         return tuple(self.hosts.mean([number / count for number in sums], count))
 
-    def _sums(self, places: Places, held_out: bool = False, regularized: bool = False) -> list[float]:
-        """Return the sums over some examples of the loss, each with the regularization if asked, and of the metric if
-        there is one. The gradient of their mean loss is added to the parameters, unless they are held out.
+    def _sums(self, places: Places, held_out: bool = False) -> list[float]:
+        """Return the sums over some examples of the loss and of the metric if there is one. The gradient of their mean
+        loss is added to the parameters, unless they are held out.
         """
         outcomes: list[Outcome] = []
         rest = places
         while len(rest):
             count = CHUNK if self.compiled is None else self.compiled.chunk
-            made, new = self._piece(rest[:count], held_out, regularized)
+            made, new = self._piece(rest[:count], held_out)
             if not held_out:
                 made.backward(1.0 / len(places))
             outcomes += new
             rest = rest[count:]
         return [*map(sum, zip(*outcomes, strict=True))]
 
-    def _piece(self, *given: Any) -> tuple[Value, list[Outcome]]:
+    def _piece(self, places: Places, held_out: bool) -> tuple[Value, list[Outcome]]:
         """Return the sum of the losses of these examples, and one outcome for all of them or one for each."""
-        return self._ask(lambda program: program.piece(*given), lambda: self._eager_piece(*given))
+        return self._ask(lambda program: program.piece(places, held_out), lambda: self._eager_piece(places, held_out))
 
-    def _eager_piece(self, places: Places, held_out: bool, regularized: bool) -> tuple[Value, list[Outcome]]:
+    def _eager_piece(self, places: Places, held_out: bool) -> tuple[Value, list[Outcome]]:
         model, loss_of, metric = self.task[:3]
         examples = self.task.held_out if held_out else self.task.examples
         losses: list[Value] = []
@@ -250,8 +250,6 @@ class Trainer:
                 prediction = model(x)
                 losses.append(loss_of(prediction, y))
                 outcomes.append((losses[-1].data, *([] if metric is None else [float(metric(prediction, y))])))
-            if regularized and self.task.regularization is not None:  # the program became invalid in this batch
-                losses.append(len(places) * self.task.regularization())
             return total(losses), outcomes
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""A task compiled for `fit`: array programs of its losses and predictions, and steps on flat arrays.
+"""A task compiled for `fit`: array programs of its losses, predictions and regularization, and steps on flat arrays.
 
 Gathering the parameters from their Values for each batch, and writing the gradients back, takes longer than the array
 program of a small batch. So while nothing reads the parameters, they, the gradients and the optimizer's state stay in
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,16 +33,14 @@ from wengert.training.task import CHUNK, Example, Outcome, Places, RefusedError,
 __all__ = ["CompiledTask", "FlatSteps", "Recorded"]
 
 PIECE = 1024  # the number of examples computed at once; more would cost memory and gain no time
+CHANGED = ("steps", "_state")  # the attributes of an optimizer that a step changes
 # In operations, of which machine code runs from 1,000 to 5,000 in a microsecond:
 PAUSE = 20_000_000  # between two returns to Python, for Ctrl-C, other threads and the progress bar
 SHOWN = 100_000_000  # between two updates of the Values, for other threads that read them
 
 
 class CompiledTask:
-    """A task whose losses and predictions are computed by array programs.
-
-    A regularization is added to the loss of each example, in a program of its own: a batch computes it once, and its
-    mean has it once.
+    """A task whose losses, predictions and regularization are computed by array programs.
 
     Args:
         task: the task.
@@ -54,7 +54,6 @@ class CompiledTask:
         chunk: the number of examples computed at once.
         serves: True if the array programs run, False if by the rule of counts the engine does.
         became: a sentence about the size of the program.
-        regularizes: True if the regularization is part of a program, False if there is none or the engine computes it.
         hosts: the processes that train together.
 
     Raises:
@@ -81,24 +80,37 @@ class CompiledTask:
         self._flat: FlatSteps | None = None  # usually those of an earlier epoch, as matching all parameters takes time
         self._epoch: tuple[Any, ...] = ()  # what it began with
         self._right: float = 0.0  # the number of correct predictions of steps that others have replaced in this epoch
-        model = task.model  # a local name, for the trace
-        self._losses = self._compiled(_example(*task[:3]))
+        model, loss, metric = task[:3]  # local names, for the trace
+
+        def example(x: Any, y: Any) -> Any:
+            """Compute the loss of an example and, if there is a metric, the prediction."""
+            prediction = model(_listed(x))
+            made = loss(prediction, _listed(y))
+            return made if metric is None else Aux(made, prediction)
+
+        self._losses = self._compiled(_named(loss, example))
         self._predictions = self._compiled(_named(model, lambda x: model(_listed(x))))
-        self._objective: Compiled | None = self._losses  # what the steps minimize; None if the engine computes a part
+        self._penalties: Compiled | None = None
         few = [column[:CHUNK] for column in self._data]
         runtime = self._losses._runtime
         try:
             with warnings.catch_warnings(), same_random_numbers():
                 warnings.simplefilter("ignore")  # the reason is reported in one line
-                self._prepare(self._losses, few)
-                reason = self.fallback_reason()
-                if work is not None and not _is_compiled(self._losses) and runtime.last_waits() and not reason:
+                for n in range(1 + policy.CHANGES):  # two examples, since with one the first call only records
+                    self._losses.sum(*[column[:2] for column in few])
+                    reason, waits = self.fallback_reason(), runtime.last_waits()
+                    if n and (self._is_compiled() or reason or waits):
+                        break
+                if self._is_compiled():
+                    self._losses.sum(*few)
+                    reason = self.fallback_reason()
+                elif work is not None and waits and not reason:
                     return  # this run is too small to be compiled
                 if not reason:
-                    if task.metric is not None:
+                    if metric is not None:
                         self._predictions.map(few[0])
                     if task.regularization is not None:
-                        self._objective = self._regularized(few)
+                        self._penalties = self._compiled_penalty(task.regularization)
         except Exception as error:  # user code that fails with traced numbers runs on the engine
             reason = f"{type(error).__name__}: {error}"
         last = runtime.last
@@ -107,7 +119,7 @@ class CompiledTask:
         if reason:
             raise RefusedError(reason)
         path = runtime.latest()
-        self.serves = _is_compiled(self._losses) and (work is None or path.least <= work[1])
+        self.serves = self._is_compiled() and (work is None or path.least <= work[1])
         self.close: float = path.kernel.agree  # the tolerance, since the engine sums in another order
         arrays = counted(path.lifted.program.size, "array operation")
         self.became: str = f"{counted(path.nodes, 'scalar operation')} became {arrays}"
@@ -118,29 +130,18 @@ class CompiledTask:
         made._runtime.expected = 0 if self._work is None else self._work[0]
         return made
 
-    def _prepare(self, function: Compiled, few: list[Any]) -> None:
-        """Call a function with few examples, until it is compiled or is known to stay uncompiled."""
-        for n in range(1 + policy.CHANGES):  # two examples, since with one the first call only records
-            function.sum(*[column[:2] for column in few])
-            if n and (_is_compiled(function) or _fallback_reason(function) or function._runtime.last_waits()):
-                break
-        if _is_compiled(function):
-            function.sum(*few)
-
-    def _regularized(self, few: list[Any]) -> Compiled | None:
-        """Compile the loss with the regularization; None if that fails, and the engine runs the regularization."""
-        made = self._compiled(_example(*self.task[:4]))
+    def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:
+        """Compile the regularization; None if that fails, and the engine runs it."""
         try:
-            self._prepare(made, few)
+            made = self._compiled(regularization)
+            made.prepare()
         except Exception:  # user code that fails with traced numbers
             return None
-        return made if _is_compiled(made) and not _fallback_reason(made) else None
+        return None if _fallback_reason(made) else made
 
-    @property
-    def regularizes(self) -> bool:
-        """True if the regularization is part of a program, False if there is none or the engine computes it."""
-        objective = self._objective
-        return objective is not None and objective is not self._losses and not _fallback_reason(objective)
+    def _is_compiled(self) -> bool:
+        last = self._losses._runtime.last
+        return last is not None and bool(last.specializations)
 
     def fallback_reason(self) -> str:
         """Return why the loss runs uncompiled by now, of which it has warned; empty if it runs compiled."""
@@ -150,19 +151,16 @@ class CompiledTask:
         """Return the array program as text."""
         return self._losses.source()
 
-    def piece(self, places: Places, held_out: bool, regularized: bool) -> tuple[Value, list[Outcome]]:
-        """Return the sum of the losses of these examples, each with the regularization if asked, and the outcome of all
-        of them. If they are held out, the sum has no graph.
+    def piece(self, places: Places, held_out: bool) -> tuple[Value, list[Outcome]]:
+        """Return the sum of the losses of these examples and the outcome of all of them. If they are held out, the sum
+        has no graph.
 
         Raises:
             StaleRecordingError: the program is no longer valid; `cross_check` raises it too.
         """
         rows: Any = slice(places.start, places.stop) if isinstance(places, range) else places
         x, y = (column[rows] for column in (self._held_out if held_out else self._data))
-        if held_out:
-            made = Value(float(self._losses.map(x, y).sum()))
-        else:
-            made = (self._objective if regularized and self._objective is not None else self._losses).sum(x, y)
+        made = Value(float(self._losses.map(x, y).sum())) if held_out else self._losses.sum(x, y)
         if self.task.metric is None:
             return made, [(made.data,)]
         return made, [(made.data, self._score(self.task.metric, x, y, places, held_out))]
@@ -183,20 +181,17 @@ class CompiledTask:
         place = self._cross_checked = (self._cross_checked + 1) % len(self.task.examples)
         x, y = self.task.examples[place]
         with no_grad():
+            penalized, penalties = self.task.regularization, self._penalties
+            if penalized is not None and penalties is not None and self._differ(penalized().data, penalties().data):
+                self._penalties = self._flat = None  # perhaps a schedule: the engine runs it from now on
             want = self.task.loss(self.task.model(x), y).data
-            if self._is_mismatch(self._losses, place, want):
-                raise StaleRecordingError("something that the loss or the model reads has changed during the run")
-            objective, regularization = self._objective, self.task.regularization
-            if objective is None or regularization is None or not self.regularizes:
-                return
-            if self._is_mismatch(objective, place, want + regularization().data):
-                self._objective = self._flat = None  # perhaps a schedule: the engine runs it from now on
+        got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
+        last = self._losses._runtime.last
+        if self._differ(want, got) or (last is not None and last.invalidations):
+            raise StaleRecordingError("something that the loss or the model reads has changed during the run")
 
-    def _is_mismatch(self, function: Compiled, place: int, want: float) -> bool:
-        """Return True if the program computes another loss of an example, or was recorded anew."""
-        got = float(function.map(*[column[place : place + 1] for column in self._data])[0])
-        last = function._runtime.last
-        return abs(want - got) > self.close * max(1.0, abs(want)) or (last is not None and bool(last.invalidations))
+    def _differ(self, want: float, got: float) -> bool:
+        return abs(want - got) > self.close * max(1.0, abs(want))
 
     # -- steps on flat arrays -----------------------------------------------------------------------------------------
 
@@ -220,13 +215,17 @@ class CompiledTask:
 
     def _new_steps(self, optimizer: Optimizer) -> FlatSteps | None:
         """Make steps on arrays; None if they are not equivalent."""
-        metric, objective = self.task.metric, self._objective
-        if objective is None or not (metric is None or isinstance(metric, Right)):
+        metric, functions = self.task.metric, [(self._losses, [column[:1] for column in self._data])]
+        if not (metric is None or isinstance(metric, Right)):
             return None  # a user's metric may read the parameters before each step
-        program = Recorded.of(objective, [column[:1] for column in self._data])
-        if program is None or not FlatSteps.serve(program, optimizer):
+        if self.task.regularization is not None:
+            if self._penalties is None:
+                return None
+            functions.append((self._penalties, []))
+        programs = [each for each in starmap(Recorded.of, functions) if each is not None]
+        if len(programs) < len(functions) or not FlatSteps.serve(programs, optimizer):
             return None
-        return self._make_steps(program, optimizer, metric, self.chunk, self._data)
+        return self._make_steps(programs, optimizer, metric, self.chunk, self._data)
 
     def steps(self, number: int, start: int, loss: float) -> tuple[int, float]:
         """Make some steps on arrays (see `FlatSteps.step`); none if this or another process cannot make any."""
@@ -255,9 +254,9 @@ class Recorded(NamedTuple):
 
     @classmethod
     def of(cls, compiled: Compiled, batch: Sequence[Any]) -> Recorded | None:
-        """Look these up for a batch; None if the function runs uncompiled."""
+        """Look these up for a batch, or for no arguments; None if the function runs uncompiled."""
         runtime: Any = compiled._runtime
-        entry = runtime.entry_for(runtime.arguments(batch, {}, True), 1)
+        entry = runtime.entry_for(runtime.arguments(batch, {}, bool(batch)), 1)
         paths = tuple(entry.specializations)
         return cls(runtime, entry, paths) if paths and not entry.is_eager else None
 
@@ -270,7 +269,7 @@ class FlatSteps(Batches):
     """The steps of an optimizer, with the parameters of a loss and the optimizer's state in arrays.
 
     Args:
-        program: the loss with its regularization, and the predictions if there is a metric.
+        programs: the loss, with the predictions if there is a metric, and the regularization if there is one.
         optimizer: the optimizer.
         metric: counts the correct predictions, or None.
         piece: the number of examples computed at once.
@@ -280,33 +279,40 @@ class FlatSteps(Batches):
     right: float  # correct predictions counted so far
 
     def __init__(
-        self, program: Recorded, optimizer: Optimizer, metric: Right | None, piece: int, data: list[Any]
+        self, programs: list[Recorded], optimizer: Optimizer, metric: Right | None, piece: int, data: list[Any]
     ) -> None:
-        super().__init__(program.paths, optimizer, metric, piece, data)
-        self.program: Recorded = program
+        losses, *penalties = [each.paths for each in programs]
+        super().__init__(losses, penalties[0][0] if penalties else None, optimizer, metric, piece, data)
+        self.programs: list[Recorded] = programs
         self.places: Any = places(self.parameters, optimizer.parameters)
         self.state: dict[str, Any] = {}
         self.held: bool = False  # True while the arrays have the current numbers, and False while the Values do
         self.unseen: int = 0  # the number of operations since the Values were updated
         self.pause: int = PAUSE  # operations between two returns to Python
-        self.nodes: int = max(path.nodes for path in program.paths)  # operations per example
+        self.nodes: int = max(path.nodes for path in losses)  # operations per example
         self.number: int = 0  # the index of the next batch
         self.meanwhile: Callable[[], None] = lambda: None  # called while devices compute
         self.first: int = 0  # the first example whose prediction has not been counted
         self.stop: int = 0  # the end of these
 
     @staticmethod
-    def serve(program: Recorded, optimizer: Optimizer) -> bool:
-        """Return True if steps on arrays are equivalent: all parameters are leaves and belong to the optimizer."""
-        moved, paths = {id(p) for p in optimizer.parameters}, program.paths
-        shapes = {getattr(path.kernel.program.outputs.get("auxiliary"), "cell_shape", None) for path in paths}
-        if len(shapes) > 1 or not all(path.leaves for path in paths):
+    def serve(programs: list[Recorded], optimizer: Optimizer) -> bool:
+        """Return True if steps on arrays are equivalent: all parameters are leaves and belong to the optimizer, and
+        nothing reads what a step changes in it, such as its count of steps.
+        """
+        (_, _, losses), *penalties = programs
+        moved = {id(p) for p in optimizer.parameters}
+        if any(len(penalty.paths) > 1 for penalty in penalties) or not all(path.leaves for path in losses):
+            return False
+        shapes = {getattr(path.kernel.program.outputs.get("auxiliary"), "cell_shape", None) for path in losses}
+        paths = [path for each in programs for path in each.paths]
+        if len(shapes) > 1 or any(path.captures.reads(optimizer, name) for path in paths for name in CHANGED):
             return False
         return all(id(p) in moved for path in paths for p in path.parameters)
 
     def is_old(self) -> bool:
         """Return True if other specializations run by now."""
-        return self.program.is_old()
+        return any(each.is_old() for each in self.programs)
 
     def end(self, goes_on: bool = False) -> float:
         """End an epoch and return the number of correct predictions. The Values are updated, but less often if
@@ -380,21 +386,24 @@ class FlatSteps(Batches):
         finally:
             if not done:
                 self.release()
-        self.program.entry.calls += max(0, done - 1)
+        for each in self.programs:
+            each.entry.calls += max(0, done - 1)
         self.stop = min(start + done * self.size, len(self.order))
         return done, loss
 
     def steps_until_check(self, start: int) -> int:
         """Return the number of steps from an example on until the next check or return to Python."""
 
-        def ready() -> list[Any]:
+        def ready(data: list[Any]) -> list[Any]:
             self.store()
             rows = self.order[start : start + self.size]
-            return [column[rows] for column in self.data]
+            return [column[rows] for column in data]
 
-        runtime, entry, paths = self.program
         steps = max(1, self.pause // (self.size * self.nodes))
-        return min(steps, int(runtime.calls_until_check(entry, paths, ready)))
+        for each, data in zip(self.programs, (self.data, []), strict=False):
+            if steps:
+                steps = min(steps, each.runtime.calls_until_check(*each[1:], partial(ready, data)))
+        return steps
 
 
 def _arrays(examples: list[Example]) -> list[Any]:
@@ -412,29 +421,6 @@ def _arrays(examples: list[Example]) -> list[Any]:
         if not made:
             raise RefusedError(shape.key)
     return [array for _, made in flat for array in made]
-
-
-def _example(
-    model: Callable[..., Any], loss: Any, metric: Any, regularization: Callable[[], Any] | None = None
-) -> Callable[..., Any]:
-    """Return what computes the loss of an example, with the regularization if there is one, and the prediction if there
-    is a metric.
-    """
-
-    def example(x: Any, y: Any) -> Any:
-        prediction = model(_listed(x))
-        made = loss(prediction, _listed(y))
-        if regularization is not None:
-            made = made + regularization()
-        return made if metric is None else Aux(made, prediction)
-
-    return _named(loss, example)
-
-
-def _is_compiled(function: Compiled) -> bool:
-    """Return True if the last call of a compiled function had specializations."""
-    last = function._runtime.last
-    return last is not None and bool(last.specializations)
 
 
 def _fallback_reason(function: Compiled) -> str:

@@ -346,6 +346,11 @@ class Captures:
             numbers += map(int, several)
         return [number for number in numbers if number >= 0]
 
+    def reads(self, owner: Any, name: str) -> bool:
+        """Return True if this attribute of an object was read."""
+        places = [*self.places, *[place for group in self.groups for place in group.places]]
+        return any(place.source is owner and place.key == name for place in places)
+
     def stale(self, target: Int) -> str:
         """Read the captured floats into the parameters at `target`; return the name of a capture that has changed, or
         an empty string.

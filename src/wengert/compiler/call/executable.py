@@ -798,4 +798,7 @@ def share(
             yield space, matched
         if not len(unmatched):
             break
-    yield None, () if unmatched is None else unmatched
+    if unmatched is None:  # a capture of each of them has changed
+        space = several[0]
+        unmatched = space.made.numpy.arange(count)
+    yield None, unmatched

@@ -117,6 +117,14 @@ cdef extern from *:
         }
     }
 
+    /* The places differ from each other. */
+    static CYTHON_UNUSED void wengert_add(long long source, long long target, long long places, long long n)
+    {
+        const double *from = (const double *)(intptr_t)source;
+        const long long *chosen = (const long long *)(intptr_t)places;
+        for (long long i = 0; i < n; i++) ((double *)(intptr_t)target)[chosen[i]] += from[i];
+    }
+
     static CYTHON_UNUSED void wengert_accumulate(long long source, long long target, long long n)
     {
         const double *from = (const double *)(intptr_t)source;
@@ -291,6 +299,7 @@ cdef extern from *:
     bint are_exact "wengert_are_exact"(long long at, long long n) noexcept
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
     bint rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width, long long count) noexcept
+    void add "wengert_add"(long long source, long long target, long long places, long long n) noexcept
     bint finite "wengert_finite"(long long at, long long n) noexcept nogil
     double squares "wengert_squares"(long long at, long long n) noexcept
     double total "wengert_total"(long long at, long long n) noexcept nogil

@@ -13,7 +13,7 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["address", "are_bytes", "are_exact", "are_identical", "are_items", "are_names", "attribute", "call"]
+__all__ = ["add", "address", "are_bytes", "are_exact", "are_identical", "are_items", "are_names", "attribute", "call"]
 __all__ += ["compare", "contents", "copy", "finite", "get", "indices", "is_defined", "is_exact", "isfinite", "pop"]
 __all__ += ["push", "put", "put_int", "rows", "scatter", "scatter_list", "squares", "total", "version"]
 
@@ -92,6 +92,11 @@ def rows(source: int, target: int, places: int, n: int, width: int, count: int) 
     there = _view(source, (chosen.max(initial=-1) + 1) * width, True).reshape(-1, int(width))
     _view(target, n * width, True).reshape(-1, int(width))[...] = there[chosen]
     return True
+
+
+def add(source: int, target: int, places: int, n: int) -> None:
+    chosen = _view(places, n, True)
+    _view(target, chosen.max(initial=-1) + 1)[chosen] += _view(source, n)
 
 
 def accumulate(source: int, target: int, n: int) -> None:
