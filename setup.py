@@ -54,7 +54,7 @@ DIRECTIVES = {
 # -ffp-contract=off: a*b + c must not become one fused operation, or the two modes would differ in the last bit.
 # -fno-math-errno: nobody reads errno after a square root, and without it several roots are one instruction.
 UNIX_FLAGS = ["-ffp-contract=off", "-fno-math-errno", "-g0"]
-# A thirtieth fewer instructions in the engine; elsewhere it only makes longer code.
+# To inline whatever Cython marks as inline saves the engine 3 % of its instructions; elsewhere it makes code longer.
 ENGINE_MACROS = [("CYTHON_INLINE", "__inline__ __attribute__((always_inline, unused))")]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
 

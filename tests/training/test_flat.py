@@ -30,6 +30,13 @@ from wengert.training.program import FlatSteps
 X, Y = (rows[:64] for rows in spiral(22, seed=4))  # 64 and 16: the mean of as many loses nothing to rounding
 Make = Callable[[MLP], Optimizer]
 AVAILABLE = [name for name in ("numpy", "native") if BACKENDS[name].is_available()]
+SCHEDULES: dict[str, Callable[[int], float]] = {
+    "falling": lambda steps: 0.1 * 0.9**steps,
+    "rising": lambda steps: min(1.0, steps / 10),
+    "at first": lambda steps: 0.5 if steps < 6 else 0.0,
+    "at last": lambda steps: 0.5 if steps > 15 else 0.0,
+    "in turns": lambda steps: 0.3 if steps % 7 == 3 else 0.1,
+}
 
 OPTIMIZERS: dict[str, Make] = {
     "sgd": lambda m: SGD(m, 0.1),
@@ -105,9 +112,51 @@ def test_regularization_is_a_program_too(steps: list[int]) -> None:
             OPTIMIZERS["sgd"], values, model, regularization=lambda: 0.01 * sum(p * p for p in model.parameters())
         )
 
-    assert penalized(False) == penalized(True)
+    made, want = penalized(False), penalized(True)
+    assert made[:2] == want[:2]
+    assert made[2] == pytest.approx(want[2], rel=1e-15)  # with Values the engine adds up the squares
+    assert made[3:] == want[3:]
     assert len(steps) == 4 * 4
-    assert penalized(False)[2] != run(OPTIMIZERS["sgd"])[2]
+    assert made[2] != run(OPTIMIZERS["sgd"])[2]
+
+
+def scheduled(backend: str, schedule: Callable[[int], float], where: str = "loss") -> tuple[float, ...]:
+    """The losses and the parameter of a run with a penalty that follows the optimizer's steps."""
+    w = Value(1.0)
+    optimizer = SGD([w], 0.01)
+
+    def loss(prediction: Any, target: float) -> Value:
+        made: Value = (prediction - target) ** 2
+        return made if where == "regularization" else made + penalty()
+
+    def penalty() -> Value:
+        return schedule(optimizer.steps) * w * w
+
+    more: Any = {"regularization": penalty} if where == "regularization" else {}
+    rows, targets = [[float(i % 5 - 2)] for i in range(12)], [2.0 * (i % 5 - 2) for i in range(12)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it runs uncompiled after some changes
+        history = fit(
+            lambda x: w * x[0], loss, rows, targets, optimizer, 8, 4, seed=1, progress=False, backend=backend, **more
+        )
+    return (*history.loss, w.data)
+
+
+@pytest.mark.parametrize("where", ["loss", "regularization"])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_schedule_by_the_steps_of_the_optimizer(name: str, where: str) -> None:
+    """Steps on arrays go on from one to the next, and each counts."""
+    want = scheduled("eager", SCHEDULES[name], where)
+    for backend in (*AVAILABLE, "auto"):
+        assert scheduled(backend, SCHEDULES[name], where) == pytest.approx(want, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["at first", "at last", "in turns"])
+def test_no_step_by_specializations_that_are_all_out_of_date(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "CHANGED", ())  # as if something else had changed
+    want = scheduled("eager", SCHEDULES[name])
+    for backend in AVAILABLE:
+        assert scheduled(backend, SCHEDULES[name]) == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.parametrize("values", [False, True])

@@ -70,8 +70,8 @@ def fit(
     If NumPy is installed, the model and the loss are compiled (see `compile`) and each batch runs as an array program,
     with the same results up to rounding. Functions that cannot be compiled, or would take longer to compile than to
     run, run on the engine. The choice is made at the start, and `history.backend` names it. To compile them, the
-    model and the loss are run a few more times; if they count their calls or store what they see, pass
-    backend="eager".
+    model, the loss and the regularization are run a few more times; if they count their calls or store what they see,
+    pass backend="eager".
 
     A batch is computed in pieces of at most 128 examples (1,024 if compiled) whose gradients accumulate in the
     parameters, so that even one batch of all data needs little memory.
@@ -90,13 +90,15 @@ def fit(
         metric: metric(prediction, target), whose mean is reported as accuracy; None for none. "auto" is the fraction of
             correct predictions if the loss is cross_entropy (the greatest logit), hinge (the sign),
             binary_cross_entropy (above or below 0.5) or binary_cross_entropy_with_logits (the sign), else none.
-        regularization: called once per batch; its result, such as `l2(...)`, is added to the mean loss.
+        regularization: called for each batch, unless it is compiled; its result, such as `l2(...)`, is added to the
+            mean loss.
         clip_norm: the largest norm of the gradient (see clip_grad_norm); None does not clip.
         shuffle: True goes through the data in a new random order in each epoch.
         seed: makes the orders reproducible; None uses Python's module `random` and its seed. An epoch begins with the
-            order of the data, and with ``rng.getrandbits(64)`` as the state of a SplitMix64 (Steele, Lea and Flood
-            2014), where ``rng = random.Random(seed)`` for the whole run. For ``last`` from len(X) - 1 down to 1, it
-            swaps the examples at ``last`` and at ``(number >> 32) * (last + 1) >> 32``, with the next ``number``.
+            order of the data. For ``last`` from len(X) - 1 down to 1, it swaps the examples at ``last`` and at
+            ``(number >> 32) * (last + 1) >> 32``. Each ``number`` is the next one of 64 bits from the generator
+            SplitMix64 (Steele, Lea and Flood 2014), which each epoch starts in the state ``rng.getrandbits(64)``, with
+            ``rng = random.Random(seed)`` for the whole run.
         progress: True shows progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; the run ends if it returns True. Without a callback and
             without validation, other threads may see parameters that are a tenth of a second old.
@@ -106,7 +108,7 @@ def fit(
         history: the History of an earlier run to continue until there are `epochs` in all; it is extended and returned.
             If the parameters, the optimizer and the random numbers are restored too (see `wengert.checkpoint`; save
             from `callback`), the result is that of one long run, bit for bit: "auto" keeps the back end of the earlier
-            run, and with `seed` the orders of its epochs are drawn again and skipped.
+            run, and with `seed` the orders of the earlier epochs are skipped.
         dtype: "float64", or "float32" with the back end "xla".
         mesh: the devices of the back end "xla", which share each batch: a number, or a `jax.sharding.Mesh`. None is
             JAX's default device, or after `jax.distributed.initialize` the devices of all processes, each of which

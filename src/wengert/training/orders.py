@@ -14,7 +14,7 @@ from wengert.training.task import Places
 
 __all__ = ["Orders", "shuffle"]
 
-ALL = (1 << 64) - 1  # a C number has 64 bits anyway
+ALL = (1 << 64) - 1  # keeps a Python int to 64 bits, as a C integer is by itself
 
 
 def shuffle(order: Any, state: Any) -> None:
