@@ -33,9 +33,12 @@ MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fuse
            "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", "training.batches",
            "training.orders")
 SHARED = "_shared"  # as in _loader.py: what Cython itself adds for views of arrays, compiled once, not in each module
-# What does not run at each call: compiled in half the time, and at most a tenth slower.
-SELDOM = ("node", "graph", "parameters", "compiler.lift.in_order", "compiler.trace.call_trace",
-          "compiler.trace.tracers", "training.orders", SHARED)
+# What does not run at each call: compiled in half the time, and at most a tenth slower. Others have -O3.
+LEVELS = {
+    **dict.fromkeys(("graph", "parameters", "compiler.lift.in_order", "compiler.trace.call_trace",
+                     "compiler.trace.tracers", "training.orders"), "-O1"),
+    SHARED: "-Og",
+}  # fmt: skip
 
 DIRECTIVES = {
     "language_level": 3,
@@ -132,8 +135,8 @@ class BuildEngine(build_ext):
     def build_extension(self, ext: Extension) -> None:
         """Compiles one extension; a compiler that is missing or fails is remembered, not raised."""
         unix = self.compiler.compiler_type != "msvc"
-        seldom = ext.name.removeprefix("wengert.") in SELDOM
-        ext.extra_compile_args = ["-O1" if seldom else "-O3", *UNIX_FLAGS] if unix else MSVC_FLAGS
+        level = LEVELS.get(ext.name.removeprefix("wengert."), "-O3")
+        ext.extra_compile_args = [level, *UNIX_FLAGS] if unix else MSVC_FLAGS
         ext.define_macros = ENGINE_MACROS if unix and ext.name == "wengert.engine" else []
         try:
             super().build_extension(ext)
