@@ -38,7 +38,7 @@ LEVELS = {
     **dict.fromkeys(("graph", "parameters", "compiler.lift.in_order", "compiler.trace.call_trace",
                      "compiler.trace.tracers", "training.orders"), "-O1"),
     SHARED: "-Og",
-}  # fmt: skip
+}
 
 DIRECTIVES = {
     "language_level": 3,
