@@ -213,7 +213,10 @@ def answer(module: str, hints: dict[str, str]) -> Callable[[str], Any]:
     return answered
 
 
-def submodules(package: str) -> Callable[[str], ModuleType]:
+Submodules = Callable[[str], ModuleType]  # the `__getattr__` of a package
+
+
+def submodules(package: str) -> Submodules:
     """Return the `__getattr__` of a package, with which its modules are imported when they are used."""
 
     def imported(name: str) -> ModuleType:

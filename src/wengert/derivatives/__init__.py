@@ -26,10 +26,10 @@ from wengert.derivatives.pytree import (
     tree_unflatten,
 )
 from wengert.derivatives.roots import AGAIN
-from wengert.errors import submodules
+from wengert.errors import Submodules, submodules
 
 __all__ = ["AGAIN", "PRODUCTS", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names"]
 __all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "last_begun", "last_run"]
 __all__ += ["on_values", "places_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
-__getattr__ = submodules(__name__)
+__getattr__: Submodules = submodules(__name__)

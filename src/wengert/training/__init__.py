@@ -1,6 +1,6 @@
 """Training with one call: `fit`, and what it returns."""
 
-from wengert.errors import submodules
+from wengert.errors import Submodules, submodules
 from wengert.training.fit import History, Loss, Metric, Model, accuracy, fit, predict
 from wengert.training.fit import native as native
 from wengert.training.hosts import is_first
@@ -9,4 +9,4 @@ from wengert.training.task import same_random_numbers as same_random_numbers
 
 __all__ = ["History", "Loss", "Metric", "Model", "Trainer", "accuracy", "choose", "fit", "is_first", "predict"]
 
-__getattr__ = submodules(__name__)
+__getattr__: Submodules = submodules(__name__)

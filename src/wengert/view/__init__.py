@@ -1,5 +1,5 @@
 """Drawings of graphs, explanations, step-by-step pages, and plots with matplotlib."""
 
-from wengert.errors import submodules
+from wengert.errors import Submodules, submodules
 
-__getattr__ = submodules(__name__)
+__getattr__: Submodules = submodules(__name__)

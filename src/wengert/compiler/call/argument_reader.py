@@ -39,6 +39,18 @@ class ArgumentReader:
         checks_identity: True if the signature depends on whether the same object is passed elsewhere too.
     """
 
+    # Fields that are set several at a time; C types are in the .pxd.
+    expected: Any
+    place: Any
+    shape: Any
+    held: Any
+    children: Any
+    keys: Any
+    dtype_kind: Any
+    is_int: Any
+    takes_arrays: Any
+    checks_identity: Any
+
     def __init__(
         self,
         kind: str,

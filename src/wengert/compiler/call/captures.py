@@ -132,6 +132,15 @@ class Place:
         number: the float's position among a program's parameters; -1 if the program does not use it.
     """
 
+    # Fields that are set several at a time; C types are in the .pxd.
+    kind: Any
+    key: Any
+    leaf: Any
+    name: Any
+    is_weak: Any
+    then: Any
+    has_dict_alone: Any
+
     def __init__(
         self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str, is_weak: bool = False
     ) -> None:

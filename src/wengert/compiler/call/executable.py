@@ -38,6 +38,23 @@ class Executable:
     that are not in use, also in a forked child.
     """
 
+    # Fields that are set several at a time; C types are in the .pxd.
+    kernel: Any
+    parameters: Any
+    shape: Any
+    leaves: Any
+    numpy: Any
+    kind: Any
+    dtype: Any
+    gathered: Any
+    arity: Any
+    lefts: Any
+    rights: Any
+    left: Any
+    right: Any
+    left_at: Any
+    right_at: Any
+
     def bind(self, made: Any, numpy: Any) -> None:
         """Prepare to run a specialization."""
         kernel, parameters, own = made.kernel, made.parameters, made.own
@@ -142,6 +159,27 @@ class Workspace:
         input_grads: the derivatives with respect to inputs, end to end.
         is_bounded: True if all indices of the last run were in bounds.
     """
+
+    # Fields that are set several at a time; C types are in the .pxd.
+    params_at: Any
+    grads_at: Any
+    reals: Any
+    ints: Any
+    inputs: Any
+    targets: Any
+    reals_at: Any
+    ints_at: Any
+    inputs_at: Any
+    targets_at: Any
+    work: Any
+    is_copied: Any
+    room: Any
+    input_grads: Any
+    input_grads_at: Any
+    input_grads_count: Any
+    sides_at: Any
+    sides_step: Any
+    count: Any
 
     def __init__(self, made: Executable) -> None:
         self.made: Executable = made

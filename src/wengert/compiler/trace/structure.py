@@ -168,6 +168,10 @@ class Structure:
         Unrecordable: the result is, or holds, an object that existed before the call and may change.
     """
 
+    build: Callable[..., Any]  # the result from its numbers
+    needs_leaves: bool
+    needs_numbers: bool
+
     def __init__(
         self,
         plain: Parts,

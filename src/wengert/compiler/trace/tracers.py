@@ -275,11 +275,23 @@ class Pending(Number):
     def __class__(self) -> Any:
         return float
 
+    @property
+    def recorder(self) -> Any:
+        raise Nesting
+
+    @property
+    def number(self) -> Any:
+        raise Nesting
+
+    @property
+    def most(self) -> Any:  # type: ignore[override]
+        raise Nesting
+
     def operand(self) -> Any:
         raise Nesting
 
-    concrete = operand
-    recorder = number = most = property(operand)
+    def concrete(self) -> Any:
+        raise Nesting
 
 
 class Nesting(BaseException):

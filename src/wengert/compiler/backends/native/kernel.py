@@ -10,6 +10,7 @@ from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
 
 if TYPE_CHECKING:
+    from wengert.compiler.backends.base import MachineCode
     from wengert.compiler.backends.native.layout import Lowered
     from wengert.compiler.backends.native.machine import Loaded
 
@@ -28,9 +29,9 @@ class NativeKernel(NumPyKernel):
             with no_fork:
                 module = import_module("wengert.compiler.backends.native.build")
             self._built = module.build(*given)
-            self.code = self._built[1].code
+            self.code: MachineCode | None = self._built[1].code
         except Unsupported as why:
-            self.fallback_reason = str(why)
+            self.fallback_reason: str = str(why)
 
     def work(self, count: int) -> int:
         return 0 if self._built is None else self._built[0].work(count)

@@ -103,7 +103,7 @@ class Lowering(Computes):
                 self.to.loop(0, self.to.examples, self.width, iteration)
             else:
                 some()
-            self.block = None
+            self.block: Place | None = None
             self.to.end()
 
     def step(self, step: Step) -> None:
