@@ -1,4 +1,4 @@
-"""Solves the control problem of the benchmark of derivatives by IPOPT and by SciPy's trust-constr.
+"""Solves the control problem of the benchmark of derivatives with IPOPT and with SciPy's trust-constr.
 
 Both solvers take the gradient of the cost, the sparse Jacobian of the constraints and the sparse Hessian of the
 Lagrangian, from Wengert or from CasADi, and have to come to the same point in the same number of iterations.

@@ -1,4 +1,4 @@
-"""Compares what a program gives with what the function itself gives: numbers, and derivatives by the engine."""
+"""Compares what a program gives with the function itself: numbers, and the derivatives that the engine computes."""
 
 from __future__ import annotations
 

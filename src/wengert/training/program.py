@@ -33,7 +33,7 @@ from wengert.training.task import CHUNK, Example, Outcome, Places, RefusedError,
 __all__ = ["CompiledTask", "FlatSteps", "Recorded"]
 
 PIECE = 1024  # the number of examples computed at once; more would cost memory and gain no time
-CHANGED = ("steps", "_state")  # the attributes of an optimizer that a step changes
+CHANGED = ("steps", "_state")  # what a step changes in an optimizer: a loss that reads it makes each step by Values
 # In operations, of which machine code runs from 1,000 to 5,000 in a microsecond:
 PAUSE = 20_000_000  # between two returns to Python, for Ctrl-C, other threads and the progress bar
 SHOWN = 100_000_000  # between two updates of the Values, for other threads that read them

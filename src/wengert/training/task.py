@@ -31,7 +31,7 @@ class Task(NamedTuple):
     model: Model  # (row) -> prediction
     loss: Loss  # (prediction, target) -> Value
     metric: Metric | None  # (prediction, target) -> number
-    regularization: Callable[[], Value] | None  # called once per batch
+    regularization: Callable[[], Value] | None  # called for each batch, unless it is compiled
     examples: list[Example]  # (row, target) pairs for training
     held_out: list[Example]  # (row, target) pairs for validation
 
