@@ -167,8 +167,8 @@ class Call:
         self.is_narrow = False
         if self.values:
             self.values = []
-        if self.seen:
-            self.seen = []
+        while self.seen:
+            memory.pop(self.seen)
         for n in range(len(entry.readers)):
             if n < given:
                 x = args[n]
@@ -193,7 +193,7 @@ class Call:
             self.arrays[reader.place] = x if type(x) is int else int(x) if type(x) is reader.expected else None
             return type(x) is reader.expected
         if reader.checks_identity:
-            self.seen.append(x)
+            memory.push(self.seen, x)
         if kind == VALUE:
             if not isinstance(x, Value):
                 return False
@@ -290,6 +290,9 @@ class Call:
 
     def _fill_items(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
         """Write the numbers of one list, like `_fill`."""
+        if not reader.is_int and memory.are_floats(x, at):
+            self.has_float = True
+            return at + 8 * len(x)
         for item in x:
             if type(item) is float:
                 if reader.is_int:

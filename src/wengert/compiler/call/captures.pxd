@@ -39,11 +39,14 @@ cdef class PlaceGroup:
     cdef readonly object kind
     cdef readonly list counter, places
     cdef object seen
-    cdef unsigned int version
-    @cython.locals(version="unsigned int")
+    cdef long long version
+    @cython.locals(version="long long")
     cdef str stale(self)
 @cython.final
 cdef class Captures:
     cdef readonly list places, items, groups, numbers
-    @cython.locals(at=Py_ssize_t)
+    cdef list first, rest, kept
+    cdef object rows
+    cdef long long rows_at
+    @cython.locals(at=Py_ssize_t, row=Py_ssize_t, count=Py_ssize_t)
     cpdef str stale(self, long long target)

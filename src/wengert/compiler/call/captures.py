@@ -8,6 +8,8 @@ Like the engine, this file runs as it stands and is compiled by Cython, with `ca
 
 from __future__ import annotations
 
+from array import array
+from itertools import chain
 from math import copysign
 from types import MemberDescriptorType, MethodType
 from typing import Any
@@ -150,11 +152,17 @@ class Place:
         self.has_dict_alone = kind == NAMES and not slots_of(type(source))
         self.number: Any = -1
 
+    def row(self) -> tuple[int, ...] | None:
+        """Return a row for `memory.first_changed`; None if it cannot tell whether the place has changed."""
+        if self.is_weak or self.kind not in (NAME, CELL, FUNCTION):
+            return None
+        if self.leaf is not None:
+            return (5 + self.kind, id(self.source), id(self.key), self.number) if type(self.then) is float else None
+        return 2 if self.kind == FUNCTION else self.kind, id(self.source), id(self.key), id(self.then)
+
     def is_stale(self, target: Int) -> bool:
         """Return True if another object is there now; a float is written to the parameters at `target`."""
         source = self.source() if self.is_weak else self.source
-        if self.kind == FUNCTION and memory.is_defined(source, self.then):
-            return False
         if self.kind == BYTES:
             return not (memory.are_bytes(source, self.then) or are_alike(source, self.then))
         if self.has_dict_alone and memory.are_names(source, self.then):
@@ -309,21 +317,18 @@ class PlaceGroup:
         self.kind: Any = kind
         self.counter: list[Any] | None = counter
         self.places: list[Place] = []
-        self.seen: Any = None
-        self.version: int = 0
+        self.seen: Any = None  # the object of the counter when the places were last found unchanged,
+        self.version: int = 0  # and its identity, or the version of the class
+
+    def row(self) -> tuple[int, ...]:
+        """Return a row for `memory.first_changed`, which matches nothing until its last number is set."""
+        return (3, id(self.kind), 0, 0) if self.counter is None else (4, id(self.counter), 0, 0)
 
     def stale(self) -> str:
         """Return the name of a place that has changed, or an empty string."""
         place: Place
-        seen, version = None, 0
-        if self.counter is not None:
-            seen = self.counter[0]
-            if seen is self.seen:
-                return ""
-        elif self.kind is not None:
-            version = memory.version(self.kind)
-            if version and version == self.version:
-                return ""
+        seen = None if self.counter is None else self.counter[0]
+        version = id(seen) if self.kind is None else memory.version(self.kind)
         for place in self.places:
             if place.is_stale(0):
                 return str(place.name)
@@ -347,6 +352,12 @@ class Captures:
         self.items: list[Any] = items
         self.groups: list[Any] = groups
         self.numbers: list[Any] = numbers
+        # What comparing addresses decides nearly always: a row of four numbers each, see `memory.first_changed`.
+        self.first: list[Any] = [*groups, *[place for place in places if place.row()]]
+        self.rest: list[Any] = [place for place in places if not place.row()]
+        self.kept: list[Any] = [None] * len(groups)  # objects whose identities are in the rows
+        self.rows: Any = array("q", chain.from_iterable([each.row() for each in self.first]))
+        self.rows_at: int = self.rows.buffer_info()[0]
 
     def read(self) -> list[int]:
         """List the positions of the captured floats among a program's parameters."""
@@ -368,11 +379,21 @@ class Captures:
         items: Items
         group: PlaceGroup
         numbers: BulkNumbers
-        for group in self.groups:  # first, as reading an object would run a property that its class has since got
-            name = group.stale()
-            if name:
-                return str(name)
-        for place in self.places:
+        row, count = 0, len(self.first)
+        while (row := memory.first_changed(self.rows_at, row, count, target, _missing)) < count:
+            if row < len(self.groups):  # first, as reading an object would run a property that its class has since got
+                group = self.first[row]
+                name = group.stale()
+                if name:
+                    return str(name)
+                self.kept[row] = group.seen
+                memory.put_int(self.rows_at + 32 * row + 24, group.version)
+            else:
+                place = self.first[row]
+                if place.is_stale(target):
+                    return str(place.name)
+            row += 1
+        for place in self.rest:
             if place.is_stale(target):
                 return str(place.name)
         for items in self.items:

@@ -203,12 +203,39 @@ cdef extern from *:
         return found;
     }
 
-    static CYTHON_UNUSED int wengert_is_defined(PyObject *f, PyObject *then)
+    static CYTHON_INLINE int wengert_is_defined(PyObject *f, PyObject *then)
     {
         PyObject *defaults = PyFunction_GET_DEFAULTS(f), *named = PyFunction_GET_KW_DEFAULTS(f);
         return PyFunction_GET_CODE(f) == PyTuple_GET_ITEM(then, 0)
             && (defaults ? defaults : Py_None) == PyTuple_GET_ITEM(then, 1)
             && (named ? named : Py_None) == PyTuple_GET_ITEM(then, 2);
+    }
+
+    /* Rows of four numbers, see `captures.Captures`. It takes no references, as no other code runs. */
+    static CYTHON_UNUSED Py_ssize_t wengert_first_changed(long long rows, Py_ssize_t row, Py_ssize_t count,
+                                                          long long target, PyObject *missing)
+    {
+        for (; row < count; row++) {
+            const long long *each = (const long long *)(intptr_t)rows + 4 * row, then = each[3];
+            PyObject *source = (PyObject *)(intptr_t)each[1], *found;
+            switch (each[0]) {
+                case 0: case 5:
+                    found = PyDict_GetItemWithError(source, (PyObject *)(intptr_t)each[2]);
+                    if (!found && PyErr_Occurred()) { PyErr_Clear(); return row; }
+                    break;
+                case 1: case 6: found = PyCell_GET(source); break;
+                case 2: if (wengert_is_defined(source, (PyObject *)(intptr_t)then)) continue; return row;
+                case 3: if (then && ((PyTypeObject *)source)->tp_version_tag == then) continue; return row;
+                default: found = PyList_GET_ITEM(source, 0);
+            }
+            if (each[0] < 5) {
+                if ((found ? found : missing) != (PyObject *)(intptr_t)then) return row;
+            } else {
+                if (!found || !PyFloat_CheckExact(found)) return row;
+                if (then >= 0) ((double *)(intptr_t)target)[then] = PyFloat_AS_DOUBLE(found);
+            }
+        }
+        return count;
     }
 
     static CYTHON_INLINE unsigned int wengert_version(PyObject *kind)
@@ -263,6 +290,18 @@ cdef extern from *:
         return alike;
     }
 
+    static CYTHON_UNUSED int wengert_are_floats(PyObject *items, long long target)
+    {
+        double *to = (double *)(intptr_t)target;
+        Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+        PyObject **item = PySequence_Fast_ITEMS(items);
+        for (Py_ssize_t i = 0; i < n; i++) {
+            if (!PyFloat_CheckExact(item[i])) return 0;
+            to[i] = PyFloat_AS_DOUBLE(item[i]);
+        }
+        return n > 0;
+    }
+
     static CYTHON_UNUSED void wengert_scatter(long long source, long long target, long long places, long long n)
     {
         const double *from = (const double *)(intptr_t)source;
@@ -284,13 +323,14 @@ cdef extern from *:
     }
     """
     object attribute "wengert_attribute"(object x, object name, object missing)
-    bint is_defined "wengert_is_defined"(object function, tuple then) noexcept
+    Py_ssize_t first_changed "wengert_first_changed"(long long rows, Py_ssize_t row, Py_ssize_t count, long long target, object missing) noexcept
     unsigned int version "wengert_version"(object kind) noexcept
     bint are_identical "wengert_are_identical"(list now, list then) noexcept
     bint are_items "wengert_are_items"(dict now, list keys, list then) noexcept
     bint are_names "wengert_are_names"(object x, tuple then) noexcept
     bint are_bytes "wengert_are_bytes"(object now, object then) noexcept
     void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
+    bint are_floats "wengert_are_floats"(object items, long long target) noexcept
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long params, long long grads, long long outputs, long long work, bint unlocked) noexcept nogil
     long long address "wengert_address"(object x, bint is_int, tuple shape, Py_ssize_t rows) noexcept

@@ -13,8 +13,8 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "address", "are_bytes", "are_exact", "are_identical", "are_items", "are_names", "attribute", "call"]
-__all__ += ["compare", "contents", "copy", "finite", "get", "indices", "is_defined", "is_exact", "isfinite", "pop"]
+__all__ = ["add", "address", "are_bytes", "are_exact", "are_floats", "are_identical", "are_items", "are_names", "attribute", "call"]
+__all__ += ["compare", "contents", "copy", "finite", "first_changed", "get", "indices", "is_exact", "isfinite", "pop"]
 __all__ += ["push", "put", "put_int", "rows", "scatter", "scatter_list", "squares", "total", "version"]
 
 COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
@@ -174,9 +174,12 @@ def attribute(x: Any, name: str, missing: Any) -> Any:
         return missing
 
 
-def is_defined(function: Any, then: tuple[Any, ...]) -> bool:
-    """Return True if a function still has this code and these defaults."""
-    return function.__code__ is then[0] and function.__defaults__ is then[1] and function.__kwdefaults__ is then[2]
+def first_changed(rows: int, row: int, count: int, target: int, missing: Any) -> int:
+    """Return the first row from `row` on that a capture may no longer match, or `count`; see `captures.Captures`.
+
+    Interpreted, that is the first one, so that each is looked at in Python.
+    """
+    return row
 
 
 def version(kind: type) -> int:
@@ -201,6 +204,14 @@ def are_names(x: Any, then: tuple[Any, ...]) -> bool:
 def are_bytes(now: Any, then: Any) -> bool:
     """Return True if two arrays have the same dtype, shape and bytes."""
     return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
+
+
+def are_floats(items: list[Any] | tuple[Any, ...], target: int) -> bool:
+    """Write the items of a list or tuple to an address; return False, and write a part, unless all are floats."""
+    if not items or any(type(x) is not float for x in items):
+        return False
+    _view(target, len(items))[:] = items
+    return True
 
 
 def scatter(source: int, target: int, places: int, n: int) -> None:
