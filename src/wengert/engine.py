@@ -310,14 +310,14 @@ def _backward_pass(root: Value, gradient: float) -> None:
     if _closures:
         raise OperationError("backward() was called inside a node's _backward: call it when the running one is done")
     is_lone = isinstance(root, Value) and root._a is None and _is_over_leaves(root)  # a compiled function's result
-    nodes: Nodes = [root] if is_lone else tape([root], True)  # raises if the root is not a Value
+    nodes: Nodes = [] if is_lone else tape([root], True)  # raises if the root is not a Value
     root._grad = 0.0 + gradient
+    if is_lone:
+        _chain_rule(root)
     for node in reversed(nodes):
-        if node._made & CODE != LEAF:
-            _chain_rule(node)
-        else:
+        _chain_rule(node)
+        if node._made & CODE == LEAF:
             node._grad += _saved_gradient(node)  # once the sum of this call is complete
-
 
 def _chain_rule(node: Node) -> None:
     """Add to the gradient of each operand of a node what it contributes."""

@@ -46,6 +46,7 @@ cdef class Call:
     cdef bint _matches_count(self, Py_ssize_t count) except -1
     @cython.locals(rows=Py_ssize_t, start=Py_ssize_t)
     cdef Py_ssize_t _fill_rows(self, ArgumentReader reader, object x, long long at) except -1
+    @cython.locals(length=Py_ssize_t)
     cdef Py_ssize_t _fill(self, ArgumentReader reader, object x, Py_ssize_t axis, long long at) except -1
     @cython.locals(number="long long")
     cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at) except -1

@@ -278,7 +278,8 @@ class Call:
 
     def _fill(self, reader: ArgumentReader, x: Any, axis: Int, at: Int) -> Int:
         """Write the numbers of nested lists to an address; return the address after them, or 0 if they do not fit."""
-        if type(x) is not reader.held[axis] or len(x) != reader.shape[axis]:
+        length = reader.shape[axis]
+        if type(x) is not reader.held[axis] or len(x) != length:
             return 0
         if axis == len(reader.shape) - 1:
             return self._fill_items(reader, x, at)

@@ -12,7 +12,7 @@ cdef class Executable:
     cdef const unsigned char[::1] computed
     cdef object kernel, shape, kind, dtype, numpy, left, right
     cdef tuple parameters, operands, gathered
-    cdef long long[::1] places, gathered_at, widths, bounds, from_end, hows, lefts, rights, outcomes
+    cdef long long[::1] places, gathered_at, widths, offsets, bounds, from_end, hows, lefts, rights, outcomes
     cdef long long left_at, right_at, row, width
     cdef readonly long long forward_backward_code, forward_code
     cdef public long long limit, least, checked
@@ -34,7 +34,7 @@ cdef class Workspace:
     cdef double total
     cdef double[::1] x, g, reals, cotangents
     cdef long long[::1] ints, inputs, targets
-    cdef long long input_grads_at, params_at, grads_at, reals_at, ints_at, inputs_at, targets_at, work, sides_at, sides_step, sums_at
+    cdef long long input_grads_at, params_at, grads_at, reals_at, ints_at, inputs_at, targets_at, rows_at, work, sides_at, sides_step, sums_at
     cdef readonly Py_ssize_t runs
     cdef Py_ssize_t finite
     cdef Py_ssize_t input_grads_count, count, room, row_room, strip
@@ -58,11 +58,11 @@ cdef class Workspace:
     cdef object _make_room(self, Py_ssize_t count)
     @cython.locals(made=Executable, extent="long long", number="long long")
     cdef bint _point(self, Py_ssize_t n, object x, Py_ssize_t count) except -1
-    @cython.locals(made=Executable, at="long long", source="long long", target="long long", rows=Py_ssize_t, size=Py_ssize_t)
+    @cython.locals(made=Executable, at="long long", target="long long", rows=Py_ssize_t, size=Py_ssize_t)
     cdef bint _point_array(self, Py_ssize_t n, object x, bint is_int, Py_ssize_t count) except -1
     @cython.locals(made=Executable, n=Py_ssize_t, at="long long")
     cdef bint _point_again(self, list arrays, Py_ssize_t count) except -1
-    @cython.locals(made=Executable, n=Py_ssize_t, free="long long", size="long long")
+    @cython.locals(made=Executable, n=Py_ssize_t, rows="long long", copied="long long")
     cdef object _copy_inputs(self, Py_ssize_t count)
     @cython.locals(made=Executable, n=Py_ssize_t)
     cdef bint _run_by_python(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1

@@ -94,6 +94,7 @@ class Executable:
         self.cells: Any = [a.cell_shape for a in kernel.inputs]
         self.batched: Any = [a.batched for a in kernel.inputs]
         self.widths: Any = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # numbers per example
+        self.offsets: Any = numpy.cumsum(self.widths) - self.widths  # those of the inputs before it
         self.row: Any = sum([prod(a.cell_shape) for a in kernel.inputs])  # numbers per example in all inputs
         code = kernel.code
         self.forward_code: Any = 0 if code is None else code.forward
@@ -207,6 +208,7 @@ class Workspace:
         self.results: Any = None
         self.is_bounded: Any = False
         self.rows: Any = None  # memory for copies of inputs,
+        self.rows_at: Any = 0
         self.row_room: Any = 0  # of this many examples
         self.by_python: Any = False  # the kernel's own functions run the batch
         self.strip: Any = 0  # examples at once
@@ -252,7 +254,7 @@ class Workspace:
             return self._run_by_python(arrays, count, with_grads, seed)
         is_unlocked = count >= made.unlocked_from
         if count != self.room or is_unlocked:
-            self._reserve(count, is_unlocked)  # before addresses are set, as it may run other code
+            self._reserve(count, is_unlocked or made.chooses)  # before addresses are set, as it may run other code
         self.is_copied = False
         for n in range(made.arity):
             if not self._point(n, arrays[n], count):
@@ -351,6 +353,7 @@ class Workspace:
         if is_int and x.dtype.kind == "f":  # integers beyond int64
             return False
         rows = count if made.batched[n] else 0
+        target = self._room_for(count) + 8 * count * made.offsets[n] if made.bounds[n] > 0 else 0
         at = memory.address(x, is_int, made.cells[n], rows)
         if not at:
             x, self.is_copied = numpy.array(x, numpy.int64 if is_int else float, order="C"), True
@@ -362,12 +365,9 @@ class Workspace:
         if made.bounds[n] == 0 and not memory.are_exact(at, size):
             return False
         if made.bounds[n] > 0:  # a copy, so that the indices checked are the indices used
-            inside, self.is_copied = numpy.empty(size, numpy.int64), True
-            target = memory.address(inside, True, (size,), 0)
-            source = memory.address(x, is_int, made.cells[n], rows)
-            if not source or not memory.indices(source, target, size, made.bounds[n], made.from_end[n] != 0):
+            if not memory.indices(at, target, size, made.bounds[n], made.from_end[n] != 0):
                 return False
-            at, self.held[n] = target, inside
+            at, self.held[n] = target, None
         self.inputs[n] = at
         return True
 
@@ -388,14 +388,13 @@ class Workspace:
     def _copy_inputs(self, count: Int) -> None:
         """Copy the inputs, which another thread might change or free while the code runs without the lock."""
         made = self.made
-        free = self._room_for(count)
+        rows = self._room_for(count)
         for n in range(made.arity):
             if self.held[n] is not None:
-                size = made.widths[n] * (count if made.batched[n] else 1)
-                memory.copy(self.inputs[n], free, size)
-                self.inputs[n] = free
+                copied = rows + 8 * count * made.offsets[n]
+                memory.copy(self.inputs[n], copied, made.widths[n] * (count if made.batched[n] else 1))
+                self.inputs[n] = copied
                 self.held[n] = None
-                free += 8 * size
 
     def _run_by_python(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
         """Run by the kernel's own functions, like `run`.
@@ -414,7 +413,11 @@ class Workspace:
             if made.bounds[n] > 0:
                 if not self._point(n, x, count):
                     return False
-                given[n] = self.ints[n] if type(x) is int else self.held[n].reshape(x.shape)
+                start = count * made.offsets[n]
+                if type(x) is int:
+                    given[n] = self.ints[n]
+                else:  # a copy, see `_point_array`
+                    given[n] = self.rows.view(numpy.int64)[start : start + x.size].reshape(x.shape)
             elif made.bounds[n] == 0:
                 given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
                 if not numpy.all(abs(given[n]) < 2.0**53):
@@ -750,8 +753,8 @@ class Workspace:
         """Return the address of memory for copies of the inputs of `count` examples."""
         if count > self.row_room:
             self.rows = self.made.numpy.empty(count * max(1, self.made.row))
-            self.row_room = count
-        return memory.address(self.rows, False, self.rows.shape, 0)
+            self.row_room, self.rows_at = count, memory.address(self.rows, False, self.rows.shape, 0)
+        return self.rows_at
 
     def divide(self, arrays: list[Any], rows: Any, unmatched: Any, results: Any) -> Int:
         """Run some examples, and move the numbers of those whose guards pass to the front.
