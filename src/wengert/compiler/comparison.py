@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
-from wengert.compiler.call import partials_of
+from wengert.compiler.call import are_near, partials_of
 from wengert.compiler.trace import Arguments, Specialization, kind_of, number_of, numbers_in, primal_of
 from wengert.engine import Many, Value
 from wengert.graph import Graph
@@ -33,12 +33,15 @@ def matches(found: Any, result: Any, made: Specialization) -> bool:
     if not triples:  # plain numbers, or no graph
         return True
     ours, theirs, weights = map(list, zip(*triples, strict=True))
-    pulled = _pulled_back(theirs, weights, ours[0]._operands)
+    pulled = _pulled_back(theirs, weights, ours[0]._operands, ours[0]._operands is made.operands and made.leaves)
     if pulled is None:
         return False
-    _, places, _, _, grads = pulled
+    graph, places, first, weighted, grads = pulled
     got = partials_of(found) if structure is None else ours[0]._pull_back(zip(ours, weights, strict=True)).tolist()
-    return _are_close(got, [grads[place] for place in places], agree)
+    if are_near(got, grads, places, agree, None, 0.0):
+        return True
+    sizes = _swept(graph, weighted, first, absolute=True)  # digits may have cancelled
+    return are_near(got, grads, places, agree, sizes, made.kernel.nudge)
 
 
 def _are_close(ours: Sequence[Any], theirs: Sequence[Any], agree: float) -> bool:
@@ -81,23 +84,26 @@ def difference(made: Specialization, layout: Any, arguments: Arguments, example:
         return made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, grads, cotangents)
 
 
-def _pulled_back(results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any]) -> Any:
-    """Pull cotangents back from results to Values.
+def _pulled_back(
+    results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any], are_leaves: bool = False
+) -> Any:
+    """Pull cotangents back from results to Values; `are_leaves` if these are known to be distinct leaves.
 
     Returns:
         The graph of the results; the positions of the Values in it; the first position that is not skipped; the weight
         of each result, by its position; and the derivatives with respect to each position. None if a Value is given
         twice.
     """
-    if len(set(map(id, wanted))) < len(wanted):
+    if not are_leaves and len(set(map(id, wanted))) < len(wanted):
         return None
     graph = Graph(*results, *wanted)
     places = graph.outputs[len(results) :]
     weights: dict[int, float] = {}
     for place, weight in zip(graph.outputs, cotangents, strict=False):
         weights[place] = weights.get(place, 0.0) + weight
-    computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
-    first = max(computed, default=-1) + 1  # the rest of their graphs is skipped
+    first = 0
+    if not are_leaves:  # the rest of their graphs is skipped
+        first = max([place for place, x in zip(places, wanted, strict=True) if not x.is_leaf], default=-1) + 1
     return graph, places, first, weights, _swept(graph, weights, first)
 
 

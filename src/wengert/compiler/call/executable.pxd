@@ -11,7 +11,8 @@ cdef class Executable:
     cdef public object uncompiled
     cdef const unsigned char[::1] computed
     cdef object kernel, shape, kind, dtype, numpy, left, right
-    cdef tuple parameters, operands, gathered
+    cdef tuple parameters, gathered
+    cdef readonly tuple operands
     cdef long long[::1] places, gathered_at, widths, offsets, bounds, from_end, hows, lefts, rights, outcomes
     cdef long long left_at, right_at, row, width
     cdef readonly long long forward_backward_code, forward_code

@@ -22,7 +22,7 @@ from wengert.ops.ieee import Array, Int, cython
 if False:  # Cython compiles with its own module
     import cython  # type: ignore[no-redef]
 
-__all__ = ["SavedCall", "fused", "gather", "partials_of", "results_of", "scatter"]
+__all__ = ["SavedCall", "are_near", "fused", "gather", "partials_of", "results_of", "scatter"]
 
 COMPILED, HAND = BY_NAME["compiled"].code, BY_NAME["by hand"].code
 
@@ -64,6 +64,21 @@ def partials_of(many: Many) -> list[float]:
     if many._made & CODE == HAND or many._b is not None:
         return many._find_partials()  # type: ignore[attr-defined, no-any-return]
     return [many._partials[i] for i in range(len(many._all))]
+
+
+def are_near(got: list[Any], want: Array, places: tuple[Any, ...], agree: float, sizes: Any, nudge: float) -> bool:
+    """Compare derivatives with the numbers at some places: each may differ by `agree` times the number or, if there are
+    the sums of absolute values that were added up to the numbers, by `nudge` times that.
+    """
+    scales: Array = want if sizes is None else sizes
+    for i in range(len(places)):
+        x, place = got[i], places[i]
+        y = want[place]
+        difference = ieee.fabs(x - y)
+        if x == y or difference <= agree * ieee.fabs(y) or (sizes is not None and difference <= nudge * scales[place]):
+            continue
+        return False
+    return True
 
 
 # -- several results --------------------------------------------------------------------------------------------------

@@ -32,9 +32,11 @@ ADDRESS = _address()
 
 
 def random_state() -> Any:
-    """Return the states of Python's and NumPy's global generators."""
-    own = (SHARED.gauss_next, ctypes.string_at(ADDRESS, MERSENNE)) if ADDRESS else random.getstate()
+    """Return what tells states of Python's and NumPy's global generators apart: of a Mersenne Twister its position and
+    two of its numbers, all of which are replaced when the last one has been drawn.
+    """
+    own = (SHARED.gauss_next, ctypes.string_at(ADDRESS, 12)) if ADDRESS else random.getstate()
     shared: Any = np.random.get_bit_generator()  # type: ignore[attr-defined]
-    if type(shared) is np.random.MT19937:
-        return own, ctypes.string_at(shared.ctypes.state_address, MERSENNE)
+    if type(shared) is np.random.MT19937:  # whose position comes last
+        return own, ctypes.string_at(shared.ctypes.state_address + MERSENNE - 12, 12)
     return own, str(shared.state)
