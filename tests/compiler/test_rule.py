@@ -123,7 +123,7 @@ DRAWS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", DRAWS)
 def test_whatever_is_drawn_changes_the_state(name: str, is_found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not is_found:
-        monkeypatch.setattr(randomness, "ADDRESS", 0)  # as where Python's numbers are not where they are expected
+        monkeypatch.setattr(randomness, "OWN", None)  # as where Python's numbers are not where they are expected
     random.seed(1)
     np.random.seed(1)
     random.gauss(0.0, 1.0)  # keeps another one

@@ -392,10 +392,12 @@ class Arguments:
 
 def are_wide(arguments: Any) -> bool:
     """Return True if no argument is of one of NumPy's narrower types, so that the function gets all as they are."""
-    return not any(map(_is_narrow, tree_items(arguments)))
+    return not _is_narrow(arguments)
 
 
 def _is_narrow(x: Any) -> bool:
+    if isinstance(x, (tuple, dict)):
+        return any(map(_is_narrow, x.values() if isinstance(x, dict) else x))
     return isinstance(x, (np.generic, np.ndarray)) and x.dtype.kind in "fiub" and x.dtype not in WIDE
 
 

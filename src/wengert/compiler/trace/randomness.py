@@ -14,29 +14,30 @@ import numpy as np
 __all__ = ["random_state"]
 
 MERSENNE = 4 * (624 + 1)  # bytes of a Mersenne Twister: its numbers and its position
+WORDS = ctypes.c_uint32 * 3
 SHARED: Any = random.getstate.__self__  # type: ignore[attr-defined]  # the generator behind the functions of `random`
 
 
-def _address() -> int:
-    """Return the address of the state of Python's generator; 0 if it is not where it is expected, behind the object's
-    head.
+def _own_words() -> Any:
+    """Return the position and the first two numbers of Python's generator, which lie behind the object's head; None if
+    they are not where they are expected.
     """
     head = object.__basicsize__
     if sys.implementation.name != "cpython" or _random.Random.__basicsize__ < head + MERSENNE:
-        return 0
+        return None
     place, *numbers = array("I", ctypes.string_at(id(SHARED) + head, MERSENNE))
-    return id(SHARED) + head if random.getstate()[1] == (*numbers, place) else 0
+    return WORDS.from_address(id(SHARED) + head) if random.getstate()[1] == (*numbers, place) else None
 
 
-ADDRESS = _address()
+OWN = _own_words()
 
 
 def random_state() -> Any:
     """Return what tells states of Python's and NumPy's global generators apart: of a Mersenne Twister its position and
     two of its numbers, all of which are replaced when the last one has been drawn.
     """
-    own = (SHARED.gauss_next, ctypes.string_at(ADDRESS, 12)) if ADDRESS else random.getstate()
+    own = (SHARED.gauss_next, bytes(OWN)) if OWN is not None else random.getstate()
     shared: Any = np.random.get_bit_generator()  # type: ignore[attr-defined]
     if type(shared) is np.random.MT19937:  # whose position comes last
-        return own, ctypes.string_at(shared.ctypes.state_address + MERSENNE - 12, 12)
+        return own, bytes(WORDS.from_address(shared.ctypes.state_address + MERSENNE - 12))
     return own, str(shared.state)
