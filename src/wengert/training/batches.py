@@ -7,7 +7,7 @@ Like the engine, this file runs as plain Python or compiled by Cython, with `bat
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
+from math import nan, prod
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,10 @@ class Batches:
         self.data: list[Any] = data
         self.is_single: bool = len(plans) == 1
         self.penalty: executable.Workspace | None = None if penalty is None else penalty.acquire()
-        self.penalized: Any = places(() if penalty is None else penalty.parameters, self.parameters)
+        its = () if penalty is None else penalty.parameters
+        self.penalized: Any = places(its, self.parameters)
+        # A sum over all parameters is as good in the order of the loss's.
+        self.in_order: bool = len(its) == len(self.parameters) and penalty.kernel.program.is_symmetric()
         self.penalized_at: int = self.penalized.ctypes.data
         self.optimizer: Any = optimizer
         count = len(self.parameters)
@@ -87,16 +90,16 @@ class Batches:
         self.width: int = prod(cell)
         self.right: float = 0.0  # the number of correct predictions counted so far
         self.found: float = 0.0  # those of the last batch, if they are counted batch by batch
-        self.goals: Any = None  # the targets of a batch, if correct ones are counted in C: classes,
-        self.aims: Any = None  # or numbers
+        self.goals: Any = None  # the classes of a batch, if correct ones are counted in C,
+        self.cuts: bool = False  # or True if those are counted that are on the same side
         row, is_counted = self.rows[-1], ieee.COMPILED and self.is_single and made.limit and self.shown >= 0
         if is_counted and row.ndim == 1 and type(metric) is Greatest and row.dtype.kind == "i" and data[-1].min() >= 0:
             self.goals = row
         elif is_counted and row.ndim == 1 and type(metric) is SameSide and row.dtype.kind == "f" and not cell:
-            self.aims = row
+            self.cuts = True
             self.cut: float = metric.cut
             self.target_cut: float = metric.target_cut
-        self.counts: bool = self.goals is not None or self.aims is not None
+        self.counts: bool = self.goals is not None or self.cuts
         self.room: int = 0
         self.given: list[Any] = []
 
@@ -178,9 +181,8 @@ class Batches:
         if pieces:
             self.gradients[...] = self.sums
         self.loss /= end - start
-        if self.penalty is not None and not self.penalize(self.penalty):
-            return False
-        if not (memory.isfinite(self.loss) and memory.isfinite(memory.squares(self.gradients_at, len(self.g)))):
+        squares = memory.squares(self.gradients_at, len(self.g)) if self.penalty is None else self.penalize(self.penalty)
+        if not (memory.isfinite(self.loss) and memory.isfinite(squares)):
             return False
         if self.clip_norm:  # as `clip_grad_norm`
             factor = self.clip_norm / (ieee.sqrt(self.gradients.dot(self.gradients)) + 1e-6)
@@ -214,7 +216,7 @@ class Batches:
         self.loss += space.added(count)
         if self.is_shown:  # copied at once, as they may be parameters, which the step changes
             if self.counts and space.results is None:
-                self.found += self.classes(count) if self.aims is None else self.sides(count)
+                self.found += self.classes(count) if self.goals is not None else self.sides(count)
             elif self.shown >= 0 and space.results is None:
                 to = self.predictions_at + 8 * cut * self.width
                 memory.copy(space.targets[self.shown], to, count * self.width)
@@ -245,10 +247,8 @@ class Batches:
 
     def sides(self, count: Int) -> Int:
         """Return how many of the last run's predictions are on the same side of their threshold as the targets."""
-        at, right = self.space.targets[self.shown], 0
-        for n in range(count):
-            right += (memory.get(at + 8 * n) > self.cut) == (self.aims[n] > self.target_cut)
-        return right
+        predictions, aims = self.space.targets[self.shown], self.targets[len(self.targets) - 1]
+        return memory.same_side(predictions, self.cut, aims, self.target_cut, count)
 
     def by_several(self, cut: Int, count: Int, scale: float) -> bool:
         """Do the same as `by_one`, with the valid specialization for each example."""
@@ -270,12 +270,17 @@ class Batches:
         """Copy the current parameters to a specialization."""
         space.params[...] = self.numbers[self.spots[id(space)]]
 
-    def penalize(self, penalty: executable.Workspace) -> bool:
-        """Add the regularization and its gradient."""
+    def penalize(self, penalty: executable.Workspace) -> float:
+        """Add the regularization and its gradient; return the sum of squares of the gradient, nan if that failed."""
         count = len(penalty.made.parameters)
-        memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1, len(self.x))
+        if self.in_order:
+            memory.copy(self.numbers_at, penalty.params_at, count)
+        else:
+            memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1, len(self.x))
         if not (penalty.run([], 1, True, 1.0) and penalty.guards_pass(0, 1)):
-            return False
-        memory.add(penalty.grads_at, self.gradients_at, self.penalized_at, count)
+            return nan
         self.loss += penalty.added(1)
-        return True
+        if self.in_order:
+            return memory.add_squares(penalty.grads_at, self.gradients_at, count)
+        memory.add(penalty.grads_at, self.gradients_at, self.penalized_at, count)
+        return memory.squares(self.gradients_at, len(self.g))

@@ -82,6 +82,12 @@ cdef extern from *:
         if (signs >> 63) return 0;
         if (width == 1)
             for (long long i = 0; i < n; i++) to[i] = from[chosen[i]];
+        else if (width == 2)
+            for (long long i = 0; i < n; i++) {
+                const long long *row = from + 2 * chosen[i];
+                to[2 * i] = row[0];
+                to[2 * i + 1] = row[1];
+            }
         else if (width < 8)
             for (long long i = 0; i < n; i++)
                 for (long long k = 0; k < width; k++) *to++ = from[width * chosen[i] + k];
@@ -99,8 +105,16 @@ cdef extern from *:
     {
         const double *x = (const double *)(intptr_t)left, *y = (const double *)(intptr_t)right;
         int wrong = 0;
+        double held[8] = {0.0}; /* how often: as doubles, for which any processor has instructions for several */
+        long long i = 0;
         #define WENGERT_EACH(test) \
-            for (long long i = 0; i < n; i++) { \
+            if (left_step == 1 && right_step == 0) { \
+                const double b = *y; \
+                for (; i + 8 <= n; i += 8) \
+                    for (int k = 0; k < 8; k++) { const double a = x[i + k]; held[k] += (test) ? 1.0 : 0.0; } \
+                for (int k = 0; k < 8; k++) wrong |= held[k] != (outcome ? (double)(i / 8) : 0.0); \
+            } \
+            for (; i < n; i++) { \
                 const double a = x[i * left_step], b = y[i * right_step]; \
                 wrong |= (test) != outcome; \
             } \
@@ -140,6 +154,19 @@ cdef extern from *:
         return !(bits >> 63);
     }
 
+    /* How often two comparisons agree. */
+    static CYTHON_UNUSED long long wengert_same_side(long long left, double least, long long right, double other, long long n)
+    {
+        const double *x = (const double *)(intptr_t)left, *y = (const double *)(intptr_t)right;
+        double sums[4] = {0.0};
+        long long i = 0, same = 0;
+        for (; i + 4 <= n; i += 4)
+            for (int k = 0; k < 4; k++)
+                sums[k] += (x[i + k] > least ? 1.0 : -1.0) * (y[i + k] > other ? 1.0 : -1.0); /* the same less the others */
+        for (; i < n; i++) same += (x[i] > least) == (y[i] > other);
+        return same + n / 4 * 2 + (long long)(sums[0] + sums[1] + sums[2] + sums[3]) / 2;
+    }
+
     static CYTHON_UNUSED double wengert_squares(long long at, long long n)
     {
         const double *x = (const double *)(intptr_t)at;
@@ -148,6 +175,26 @@ cdef extern from *:
         for (; i + 8 <= n; i += 8)
             for (int k = 0; k < 8; k++) sums[k] += x[i + k] * x[i + k];
         for (; i < n; i++) total += x[i] * x[i];
+        for (int k = 0; k < 8; k++) total += sums[k];
+        return total;
+    }
+
+    /* Add, and sum the squares of what it becomes. */
+    static CYTHON_UNUSED double wengert_add_squares(long long source, long long target, long long n)
+    {
+        const double *CYTHON_RESTRICT from = (const double *)(intptr_t)source;
+        double *CYTHON_RESTRICT to = (double *)(intptr_t)target;
+        double sums[8] = {0.0}, total = 0.0;
+        long long i = 0;
+        for (; i + 8 <= n; i += 8)
+            for (int k = 0; k < 8; k++) {
+                to[i + k] += from[i + k];
+                sums[k] += to[i + k] * to[i + k];
+            }
+        for (; i < n; i++) {
+            to[i] += from[i];
+            total += to[i] * to[i];
+        }
         for (int k = 0; k < 8; k++) total += sums[k];
         return total;
     }
@@ -342,6 +389,8 @@ cdef extern from *:
     void add "wengert_add"(long long source, long long target, long long places, long long n) noexcept
     bint finite "wengert_finite"(long long at, long long n) noexcept nogil
     double squares "wengert_squares"(long long at, long long n) noexcept
+    double add_squares "wengert_add_squares"(long long source, long long target, long long n) noexcept
+    long long same_side "wengert_same_side"(long long left, double least, long long right, double other, long long n) noexcept
     double total "wengert_total"(long long at, long long n) noexcept nogil
     void accumulate "wengert_accumulate"(long long source, long long target, long long n) noexcept nogil
     void let_others "wengert_let_others"() noexcept

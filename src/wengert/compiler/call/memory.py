@@ -13,9 +13,9 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "address", "are_bytes", "are_exact", "are_floats", "are_identical", "are_items", "are_names", "attribute", "call"]
+__all__ = ["add", "add_squares", "address", "are_bytes", "are_exact", "are_floats", "are_identical", "are_items", "are_names", "attribute", "call"]
 __all__ += ["compare", "contents", "copy", "finite", "first_changed", "get", "indices", "is_exact", "isfinite", "pop"]
-__all__ += ["push", "put", "put_int", "rows", "scatter", "scatter_list", "squares", "total", "version"]
+__all__ += ["push", "put", "put_int", "rows", "same_side", "scatter", "scatter_list", "squares", "total", "version"]
 
 COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
@@ -125,6 +125,17 @@ def squares(at: int, n: int) -> float:
     made = _view(at, n)
     with np.errstate(all="ignore"):
         return float(made.dot(made))
+
+
+def add_squares(source: int, target: int, n: int) -> float:
+    """Add n floats to others, and return the sum of squares of these."""
+    accumulate(source, target, n)
+    return squares(target, n)
+
+
+def same_side(left: int, least: float, right: int, other: float, n: int) -> int:
+    """Count the pairs of n floats that are both above their threshold, or both not."""
+    return int(((_view(left, n) > least) == (_view(right, n) > other)).sum())
 
 
 def total(at: int, n: int) -> float:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Expr, inputs
+from wengert.compiler.ir.expression import Expr, has_mask, inputs
 from wengert.compiler.ir.strides import addresses
 from wengert.errors import WengertError
 
@@ -302,6 +302,25 @@ class Program:
 
     def of_role(self, role: str) -> list[Array]:
         return [array for array in self.arrays if array.role == role]
+
+    def is_symmetric(self) -> bool:
+        """Return True if the order of the parameters does not matter but for rounding: they are one array, and each
+        step computes a number for each of its elements alike, or from all of them together.
+        """
+        each = self.of_role("param")  # arrays with an element for each parameter
+        if len(each) != 1 or len(self.outputs) != 1:
+            return False
+        axes = each[0].shape
+        for step in self.steps:
+            if not isinstance(step, Compute) or step.mask is not None or has_mask(step.expr):
+                return False
+            for access in step.operands:
+                is_alike = step.axes == axes and access.is_whole(axes) if access.array in each else access.array.size == 1
+                if not is_alike:
+                    return False
+            if step.axes == axes and not step.reduced:
+                each.append(step.out)
+        return self.outputs["out"] not in each
 
 
 def contiguous(shape: Iterable[int]) -> tuple[int, ...]:
