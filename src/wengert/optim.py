@@ -452,6 +452,10 @@ class _SGDLoop(UpdateLoop):
 
     def move(self, parameters: Nodes | None, x: Array, g: Array, lr: float) -> None:
         velocity, momentum, nesterov, decay = self.velocity, self.momentum, self.nesterov, self.weight_decay
+        if parameters is None and not momentum:  # so that C takes several at a time
+            for i in range(min(len(x), len(g))):
+                x[i], _ = _sgd(x[i], g[i], 0.0, lr, 0.0, False, decay)
+            return
         if parameters is None:
             for i in range(min(len(x), len(g), len(velocity))):
                 x[i], velocity[i] = _sgd(x[i], g[i], velocity[i], lr, momentum, nesterov, decay)

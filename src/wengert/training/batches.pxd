@@ -25,7 +25,7 @@ cdef class Batches:
     @cython.locals(done=Py_ssize_t, lr=double, loop=optim.UpdateLoop, end=Py_ssize_t)
     cpdef object run(self, Py_ssize_t start, Py_ssize_t steps, double loss, object state)
     cdef bint changed(self) except -1
-    @cython.locals(cut=Py_ssize_t, scale=double, pieces=bint, count=Py_ssize_t, factor=double, squares=double)
+    @cython.locals(cut=Py_ssize_t, scale=double, pieces=bint, count=Py_ssize_t, factor=double, squares=double, penalty=executable.Workspace)
     cdef bint compute(self, Py_ssize_t start, Py_ssize_t end) except -1
     @cython.locals(made=executable.Executable, space=executable.Workspace, n=Py_ssize_t, to="long long")
     cdef bint by_one(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1

@@ -120,6 +120,8 @@ class Batches:
         self.order: Any = order
         self.order_at: int = order.ctypes.data
         self.count: int = len(order)
+        if not memory.are_below(self.order_at, self.count, len(self.data[0])):
+            raise IndexError("the order has an index that is no example's")
         self.size: int = size
         self.clip_norm: float = clip_norm
 
@@ -181,7 +183,8 @@ class Batches:
         if pieces:
             self.gradients[...] = self.sums
         self.loss /= end - start
-        squares = memory.squares(self.gradients_at, len(self.g)) if self.penalty is None else self.penalize(self.penalty)
+        penalty = self.penalty
+        squares = memory.squares(self.gradients_at, len(self.g)) if penalty is None else self.penalize(penalty)
         if not (memory.isfinite(self.loss) and memory.isfinite(squares)):
             return False
         if self.clip_norm:  # as `clip_grad_norm`
@@ -196,9 +199,7 @@ class Batches:
         """
         made, space = self.made, self.space
         for n in range(len(self.widths)):
-            memory.rows(
-                self.sources[n], self.targets[n], self.order_at + 8 * cut, count, self.widths[n], len(self.data[n])
-            )
+            memory.rows(self.sources[n], self.targets[n], self.order_at + 8 * cut, count, self.widths[n])
         if not self.is_all:
             memory.copy(self.numbers_at, space.params_at, len(made.parameters))
         if count < made.limit and self.is_inside:
@@ -276,7 +277,7 @@ class Batches:
         if self.in_order:
             memory.copy(self.numbers_at, penalty.params_at, count)
         else:
-            memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1, len(self.x))
+            memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1)
         if not (penalty.run([], 1, True, 1.0) and penalty.guards_pass(0, 1)):
             return nan
         self.loss += penalty.added(1)

@@ -737,7 +737,9 @@ class Workspace:
                 if not source:
                     return False
                 memory.copy(source, free, size)
-            elif not memory.rows(source, free, at, count, made.widths[n], len(x)):
+            elif memory.are_below(at, count, len(x)):
+                memory.rows(source, free, at, count, made.widths[n])
+            else:
                 return False
             if extent > 0 and not memory.indices(free, free, size, extent, made.from_end[n] != 0):
                 return False

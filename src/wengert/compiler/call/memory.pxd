@@ -71,15 +71,20 @@ cdef extern from *:
         memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
     }
 
-    static CYTHON_UNUSED int wengert_rows(long long source, long long target, long long places, long long n,
-                                          long long width, long long count)
+    static CYTHON_UNUSED int wengert_are_below(long long places, long long n, long long count)
     {
-        const long long *from = (const long long *)(intptr_t)source, *chosen = (const long long *)(intptr_t)places;
-        long long *to = (long long *)(intptr_t)target;
+        const long long *chosen = (const long long *)(intptr_t)places;
         unsigned long long signs = 0; /* whose first bit is set once a place or its distance to the last is negative */
         for (long long i = 0; i < n; i++)
             signs |= (unsigned long long)chosen[i] | ((unsigned long long)(count - 1) - (unsigned long long)chosen[i]);
-        if (signs >> 63) return 0;
+        return !(signs >> 63);
+    }
+
+    static CYTHON_UNUSED void wengert_rows(long long source, long long target, long long places, long long n,
+                                           long long width)
+    {
+        const long long *from = (const long long *)(intptr_t)source, *chosen = (const long long *)(intptr_t)places;
+        long long *to = (long long *)(intptr_t)target;
         if (width == 1)
             for (long long i = 0; i < n; i++) to[i] = from[chosen[i]];
         else if (width == 2)
@@ -97,7 +102,6 @@ cdef extern from *:
                 for (long long at = 0; at < 8 * width; at += 64) WENGERT_PREFETCH(ahead + at);
                 memcpy(to + width * i, from + width * chosen[i], 8 * (size_t)width);
             }
-        return 1;
     }
 
     static CYTHON_UNUSED int wengert_compare(long long how, long long left, long long left_step, long long right,
@@ -385,7 +389,8 @@ cdef extern from *:
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
     bint are_exact "wengert_are_exact"(long long at, long long n) noexcept
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
-    bint rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width, long long count) noexcept
+    bint are_below "wengert_are_below"(long long places, long long n, long long count) noexcept
+    void rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width) noexcept
     void add "wengert_add"(long long source, long long target, long long places, long long n) noexcept
     bint finite "wengert_finite"(long long at, long long n) noexcept nogil
     double squares "wengert_squares"(long long at, long long n) noexcept

@@ -13,9 +13,10 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "add_squares", "address", "are_bytes", "are_exact", "are_floats", "are_identical", "are_items", "are_names", "attribute", "call"]
-__all__ += ["compare", "contents", "copy", "finite", "first_changed", "get", "indices", "is_exact", "isfinite", "pop"]
-__all__ += ["push", "put", "put_int", "rows", "same_side", "scatter", "scatter_list", "squares", "total", "version"]
+__all__ = ["add", "add_squares", "address", "are_below", "are_bytes", "are_exact", "are_floats"]
+__all__ += ["are_identical", "are_items", "are_names", "attribute", "call", "compare", "contents", "copy"]
+__all__ += ["finite", "first_changed", "get", "indices", "is_exact", "isfinite", "pop", "push", "put", "put_int"]
+__all__ += ["rows", "same_side", "scatter", "scatter_list", "squares", "total", "version"]
 
 COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
@@ -84,14 +85,17 @@ def copy(source: int, target: int, n: int) -> None:
     ctypes.memmove(int(target), int(source), 8 * int(n))
 
 
-def rows(source: int, target: int, places: int, n: int, width: int, count: int) -> bool:
-    """Copy n rows of `width` floats or integers from the given places; False if a place is not below `count`."""
+def are_below(places: int, n: int, count: int) -> bool:
+    """Return True if n integers are from 0 to below `count`."""
     chosen = _view(places, n, True)
-    if not ((chosen >= 0) & (chosen < count)).all():
-        return False
+    return bool(((chosen >= 0) & (chosen < count)).all())
+
+
+def rows(source: int, target: int, places: int, n: int, width: int) -> None:
+    """Copy rows of `width` numbers, those at some places, which the caller has checked."""
+    chosen = _view(places, n, True)
     there = _view(source, (chosen.max(initial=-1) + 1) * width, True).reshape(-1, int(width))
     _view(target, n * width, True).reshape(-1, int(width))[...] = there[chosen]
-    return True
 
 
 def add(source: int, target: int, places: int, n: int) -> None:

@@ -315,8 +315,10 @@ class Program:
             if not isinstance(step, Compute) or step.mask is not None or has_mask(step.expr):
                 return False
             for access in step.operands:
-                is_alike = step.axes == axes and access.is_whole(axes) if access.array in each else access.array.size == 1
-                if not is_alike:
+                if access.array in each:
+                    if step.axes != axes or not access.is_whole(axes):
+                        return False
+                elif access.array.size > 1:
                     return False
             if step.axes == axes and not step.reduced:
                 each.append(step.out)
