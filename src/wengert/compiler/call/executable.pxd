@@ -1,6 +1,6 @@
 cimport cython
 from wengert.compiler.call cimport memory
-from wengert.compiler.call.fused cimport SavedCall, gather, results_of
+from wengert.compiler.call.fused cimport SavedCall, results_of
 from wengert.compiler.call.captures cimport Captures
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
@@ -44,7 +44,7 @@ cdef class Workspace:
     cdef object results, rows, sums
     cpdef object release(self)
     cpdef str stale_capture(self)
-    @cython.locals(made=Executable, n=Py_ssize_t, value=Value)
+    @cython.locals(made=Executable, n=Py_ssize_t, value=ieee.Item)
     cpdef object load(self)
     @cython.locals(made=Executable, n=Py_ssize_t, is_unlocked=bint)
     cpdef bint run(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1

@@ -13,7 +13,7 @@ from typing import Any
 from wengert.compiler import policy
 from wengert.compiler.call import memory
 from wengert.compiler.call.captures import Captures
-from wengert.compiler.call.fused import SavedCall, gather, results_of
+from wengert.compiler.call.fused import SavedCall, results_of
 from wengert.engine import Many, Value, _many
 from wengert.errors import OperationError
 from wengert.ops import BY_NAME, ieee
@@ -64,7 +64,7 @@ class Executable:
         self.captures: Captures = made.captures
         others = numpy.setdiff1d(numpy.arange(len(parameters)), made.captures.read())
         self.gathered = tuple([parameters[n] for n in others])
-        self.gathered_at: Any = None if len(others) == len(parameters) else others.astype(numpy.int64)
+        self.gathered_at: Any = others.astype(numpy.int64)
         self.arity = arity = len(kernel.inputs)
         chosen = [made.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
         self.chooses: Any = max(chosen, default=0) > 0
@@ -235,12 +235,10 @@ class Workspace:
     def load(self) -> None:
         """Read the parameters' current numbers, except those that `stale_capture` reads."""
         made = self.made
-        if made.gathered_at is None:
-            gather(made.parameters, self.x)
-            return
         for n in range(len(made.gathered)):
-            value: Value = made.gathered[n]
-            self.x[made.gathered_at[n]] = value._data
+            value = ieee.at(made.gathered, n, Value)
+            if ieee.held(value):
+                self.x[made.gathered_at[n]] = value._data
 
     def run(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
         """Run, whether or not the guards pass; with derivatives of ``seed * out.sum()`` if asked. Return False if an
