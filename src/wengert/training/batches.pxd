@@ -20,6 +20,7 @@ cdef class Batches:
     cdef readonly Py_ssize_t size
     cdef bint is_single, is_all, is_inside, is_shown, in_order, cuts
     cdef double clip_norm, loss, found, cut, target_cut
+    cdef bint _reads_in_order(self, executable.Executable made, executable.Workspace penalty) except -1
     @cython.locals(bound="long long", at="long long")
     cdef object _column(self, executable.Executable made, Py_ssize_t n, object column)
     @cython.locals(done=Py_ssize_t, lr=double, loop=optim.UpdateLoop, end=Py_ssize_t)

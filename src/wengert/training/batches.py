@@ -53,10 +53,7 @@ class Batches:
         self.data: list[Any] = data
         self.is_single: bool = len(plans) == 1
         self.penalty: executable.Workspace | None = None if penalty is None else penalty.acquire()
-        its = () if penalty is None else penalty.parameters
-        self.penalized: Any = places(its, self.parameters)
-        # A sum over all parameters is as good in the order of the loss's.
-        self.in_order: bool = len(its) == len(self.parameters) and penalty.kernel.program.is_symmetric()
+        self.penalized: Any = places(() if penalty is None else penalty.parameters, self.parameters)
         self.penalized_at: int = self.penalized.ctypes.data
         self.optimizer: Any = optimizer
         count = len(self.parameters)
@@ -69,6 +66,7 @@ class Batches:
         self.g: Any = self.gradients
         self.numbers_at: int = self.numbers.ctypes.data
         self.gradients_at: int = self.gradients.ctypes.data
+        self.in_order: bool = len(self.penalized) == count and self._reads_in_order(penalty, self.penalty)
         self.is_inside: bool = True  # True if all indices in the data are in range
         self.columns: list[Any] = [self._column(made, n, column) for n, column in enumerate(data)]
         self.piece: int = min(piece, len(data[0]))
@@ -102,6 +100,15 @@ class Batches:
         self.counts: bool = self.goals is not None or self.cuts
         self.room: int = 0
         self.given: list[Any] = []
+
+    def _reads_in_order(self, made: executable.Executable, penalty: executable.Workspace) -> bool:
+        """Let the machine code of a regularization read the parameters where they are, if their order does not matter;
+        False if it does.
+        """
+        reads = made.limit > 0 and made.kernel.program.is_symmetric()
+        if reads:
+            penalty.params_at = self.numbers_at
+        return bool(reads)
 
     def _column(self, made: executable.Executable, n: Int, column: Any) -> Any:
         """Convert the data of an input for machine code, and check indices against their bound."""
@@ -274,9 +281,7 @@ class Batches:
     def penalize(self, penalty: executable.Workspace) -> float:
         """Add the regularization and its gradient; return the sum of squares of the gradient, nan if that failed."""
         count = len(penalty.made.parameters)
-        if self.in_order:
-            memory.copy(self.numbers_at, penalty.params_at, count)
-        else:
+        if not self.in_order:
             memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1)
         if not (penalty.run([], 1, True, 1.0) and penalty.guards_pass(0, 1)):
             return nan
