@@ -18,6 +18,6 @@ from wengert.compiler.call.executable import EVERY, Executable, Workspace, share
 from wengert.compiler.call.fused import are_near, gather, partials_of, scatter
 from wengert.compiler.call.memory import is_exact
 
-__all__ = ["EVERY", "KINDS", "MISSING", "ArgumentReader", "BulkNumbers", "CacheEntry", "Call", "CallPath", "Captures"]
-__all__ += ["Executable", "Items", "Place", "PlaceGroup", "Workspace", "are_near", "attributes_of", "gather", "is_exact"]
-__all__ += ["look", "partials_of", "reference_to", "same", "scatter", "share"]
+__all__ = ["EVERY", "KINDS", "MISSING", "ArgumentReader", "BulkNumbers", "CacheEntry", "Call", "CallPath"]
+__all__ += ["Captures", "Executable", "Items", "Place", "PlaceGroup", "Workspace", "are_near", "attributes_of"]
+__all__ += ["gather", "is_exact", "look", "partials_of", "reference_to", "same", "scatter", "share"]

@@ -1,5 +1,6 @@
 cimport cython
 from wengert.compiler.call cimport memory
+from wengert.compiler.call.captures cimport Captures
 from wengert.compiler.call.executable cimport Executable, Workspace
 from wengert.compiler.call.argument_reader cimport ArgumentReader, are_equal
 from wengert.engine cimport Many, Value, _many
@@ -50,7 +51,7 @@ cdef class Call:
     cdef Py_ssize_t _fill(self, ArgumentReader reader, object x, Py_ssize_t axis, long long at) except -1
     @cython.locals(number="long long")
     cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at) except -1
-    @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, with_grads=bint, later=bint, sweeps=bint, value=double)
+    @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, known=Captures, with_grads=bint, later=bint, sweeps=bint, value=double)
     cdef object run_one(self, list arrays, list values, bint disabled)
     @cython.locals(with_grads=bint, scale=double, spaces=list, first=Workspace)
     cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)

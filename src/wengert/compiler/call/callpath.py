@@ -351,7 +351,7 @@ class Call:
         made: Executable
         space: Workspace
         entry = self.entry
-        several = entry.specializations
+        several, known = entry.specializations, None
         self.was_finite = True
         self.ran = None
         for n in range(len(several)):
@@ -359,12 +359,13 @@ class Call:
             space = memory.pop(made.pool)
             if space is None:
                 space = Workspace(made)
-            if made.captures.stale(space.params_at):
+            if made.captures.stale(space.params_at, known):
                 space.release()
                 continue
+            known = made.captures
             space.load()
-            if arrays is self.arrays:
-                space.steady = self.memory
+            if arrays is self.arrays and space.steady is not self.memory:
+                space.steady, space.steady_at = self.memory, self.memory_at
             with_grads = not (disabled or made.is_number)
             sweeps = with_grads
             if made.build is not None:

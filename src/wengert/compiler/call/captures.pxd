@@ -48,5 +48,6 @@ cdef class Captures:
     cdef list first, rest, kept
     cdef object rows
     cdef long long rows_at
+    cdef Py_ssize_t fixed
     @cython.locals(at=Py_ssize_t, row=Py_ssize_t, count=Py_ssize_t)
-    cpdef str stale(self, long long target)
+    cpdef str stale(self, long long target, Captures known=*)

@@ -158,7 +158,10 @@ class Place:
             return None
         if self.leaf is not None:
             return (5 + self.kind, id(self.source), id(self.key), self.number) if type(self.then) is float else None
-        return 2 if self.kind == FUNCTION else self.kind, id(self.source), id(self.key), id(self.then)
+        if self.kind == FUNCTION:
+            code, defaults, named = self.then
+            return (2, id(self.source), id(defaults), id(code)) if named is None else None
+        return self.kind, id(self.source), id(self.key), id(self.then)
 
     def is_stale(self, target: Int) -> bool:
         """Return True if another object is there now; a float is written to the parameters at `target`."""
@@ -353,7 +356,9 @@ class Captures:
         self.groups: list[Any] = groups
         self.numbers: list[Any] = numbers
         # What comparing addresses decides nearly always: a row of four numbers each, see `memory.first_changed`.
-        self.first: list[Any] = [*groups, *[place for place in places if place.row()]]
+        those = sorted([place for place in places if place.row()], key=lambda place: place.leaf is not None)
+        self.first: list[Any] = [*groups, *those]
+        self.fixed: int = len(groups) + sum([place.leaf is None for place in those])  # rows before those of floats
         self.rest: list[Any] = [place for place in places if not place.row()]
         self.kept: list[Any] = [None] * len(groups)  # objects whose identities are in the rows
         self.rows: Any = array("q", chain.from_iterable([each.row() for each in self.first]))
@@ -371,15 +376,18 @@ class Captures:
         places = [*self.places, *[place for group in self.groups for place in group.places]]
         return any(place.source is owner and place.key == name for place in places)
 
-    def stale(self, target: Int) -> str:
+    def stale(self, target: Int, known: Captures | None = None) -> str:
         """Read the captured floats into the parameters at `target`; return the name of a capture that has changed, or
-        an empty string.
+        an empty string. `known` has just been found unchanged: nearly always it is of another way through the program,
+        which has read the same.
         """
         place: Place
         items: Items
         group: PlaceGroup
         numbers: BulkNumbers
         row, count = 0, len(self.first)
+        if known is not None and known.fixed == self.fixed:
+            row = self.fixed if memory.are_same(self.rows_at, known.rows_at, 4 * self.fixed) else 0
         while (row := memory.first_changed(self.rows_at, row, count, target, _missing)) < count:
             if row < len(self.groups):  # first, as reading an object would run a property that its class has since got
                 group = self.first[row]

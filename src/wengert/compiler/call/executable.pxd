@@ -39,7 +39,8 @@ cdef class Workspace:
     cdef readonly Py_ssize_t runs
     cdef Py_ssize_t finite
     cdef Py_ssize_t input_grads_count, count, room, row_room, strip
-    cdef list held, steady, memory
+    cdef list held, steady, fitting, memory
+    cdef long long[::1] steady_at
     cdef readonly object buffers
     cdef object results, rows, sums
     cpdef object release(self)

@@ -200,7 +200,9 @@ class Workspace:
         self.cotangents: Any = cotangents
         inputs[arity] = cotangents.ctypes.data
         self.held: Any = [None] * arity  # the arrays that the addresses point to
-        self.steady: Any = self.held[:]  # the reused arrays of a `Call`, which never move
+        self.steady: Any = self.held[:]  # the reused arrays of a `Call`, which never move, and their addresses
+        self.steady_at: Any = numpy.zeros(arity, numpy.int64)
+        self.fitting: Any = self.held[:]  # those among them that are known to be of the input's kind
         self.memory: list[Any] = []
         self.input_grads, self.input_grads_at, self.input_grads_count = numpy.zeros(0), 0, 0
         self.work = self.sides_at = self.sides_step = 0
@@ -346,20 +348,23 @@ class Workspace:
     def _point_array(self, n: Int, x: Any, is_int: bool, count: Int) -> bool:
         """Set the address of an array, if it still has the input's shape: another thread may have resized it."""
         made, numpy = self.made, self.made.numpy
-        if x is self.held[n] and x is self.steady[n] and made.bounds[n] <= 0:
-            return True
-        if is_int and x.dtype.kind == "f":  # integers beyond int64
-            return False
-        rows = count if made.batched[n] else 0
+        size = made.widths[n] * (count if made.batched[n] else 1)
         target = self._room_for(count) + 8 * count * made.offsets[n] if made.bounds[n] > 0 else 0
-        at = memory.address(x, is_int, made.cells[n], rows)
-        if not at:
-            x, self.is_copied = numpy.array(x, numpy.int64 if is_int else float, order="C"), True
+        if x is self.fitting[n] and x is self.steady[n]:
+            at, self.held[n] = self.steady_at[n], x
+        else:
+            if is_int and x.dtype.kind == "f":  # integers beyond int64
+                return False
+            rows = count if made.batched[n] else 0
             at = memory.address(x, is_int, made.cells[n], rows)
             if not at:
-                return False
-        self.held[n] = x
-        size = made.widths[n] * (count if made.batched[n] else 1)
+                x, self.is_copied = numpy.array(x, numpy.int64 if is_int else float, order="C"), True
+                at = memory.address(x, is_int, made.cells[n], rows)
+                if not at:
+                    return False
+            self.held[n] = x
+            if x is self.steady[n]:
+                self.fitting[n] = x
         if made.bounds[n] == 0 and not memory.are_exact(at, size):
             return False
         if made.bounds[n] > 0:  # a copy, so that the indices checked are the indices used

@@ -66,6 +66,11 @@ cdef extern from *:
         return bits < 2 * most;
     }
 
+    static CYTHON_UNUSED int wengert_are_same(long long left, long long right, long long n)
+    {
+        return !memcmp((const void *)(intptr_t)left, (const void *)(intptr_t)right, 8 * (size_t)n);
+    }
+
     static CYTHON_UNUSED void wengert_copy(long long source, long long target, long long n)
     {
         memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
@@ -254,12 +259,10 @@ cdef extern from *:
         return found;
     }
 
-    static CYTHON_INLINE int wengert_is_defined(PyObject *f, PyObject *then)
+    static CYTHON_INLINE int wengert_is_defined(PyObject *f, PyObject *code, PyObject *defaults)
     {
-        PyObject *defaults = PyFunction_GET_DEFAULTS(f), *named = PyFunction_GET_KW_DEFAULTS(f);
-        return PyFunction_GET_CODE(f) == PyTuple_GET_ITEM(then, 0)
-            && (defaults ? defaults : Py_None) == PyTuple_GET_ITEM(then, 1)
-            && (named ? named : Py_None) == PyTuple_GET_ITEM(then, 2);
+        PyObject *now = PyFunction_GET_DEFAULTS(f), *named = PyFunction_GET_KW_DEFAULTS(f);
+        return PyFunction_GET_CODE(f) == code && (now ? now : Py_None) == defaults && (!named || named == Py_None);
     }
 
     /* Rows of four numbers, see `captures.Captures`. It takes no references, as no other code runs. */
@@ -275,7 +278,9 @@ cdef extern from *:
                     if (!found && PyErr_Occurred()) { PyErr_Clear(); return row; }
                     break;
                 case 1: case 6: found = PyCell_GET(source); break;
-                case 2: if (wengert_is_defined(source, (PyObject *)(intptr_t)then)) continue; return row;
+                case 2:
+                    if (!wengert_is_defined(source, (PyObject *)(intptr_t)then, (PyObject *)(intptr_t)each[2])) return row;
+                    continue;
                 case 3: if (then && ((PyTypeObject *)source)->tp_version_tag == then) continue; return row;
                 default: found = PyList_GET_ITEM(source, 0);
             }
@@ -388,6 +393,7 @@ cdef extern from *:
     bint compare "wengert_compare"(long long how, long long left, long long left_step, long long right, long long right_step, long long n, bint outcome) noexcept nogil
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
     bint are_exact "wengert_are_exact"(long long at, long long n) noexcept
+    bint are_same "wengert_are_same"(long long left, long long right, long long n) noexcept
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
     bint are_below "wengert_are_below"(long long places, long long n, long long count) noexcept
     void rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width) noexcept

@@ -14,7 +14,7 @@ from types import CellType
 from typing import Any
 
 __all__ = ["add", "add_squares", "address", "are_below", "are_bytes", "are_exact", "are_floats"]
-__all__ += ["are_identical", "are_items", "are_names", "attribute", "call", "compare", "contents", "copy"]
+__all__ += ["are_identical", "are_items", "are_names", "are_same", "attribute", "call", "compare", "contents", "copy"]
 __all__ += ["finite", "first_changed", "get", "indices", "is_exact", "isfinite", "pop", "push", "put", "put_int"]
 __all__ += ["rows", "same_side", "scatter", "scatter_list", "squares", "total", "version"]
 
@@ -78,6 +78,11 @@ def are_exact(at: int, n: int) -> bool:
     """Return True if `is_exact` holds for n integers."""
     made = _view(at, n, True)
     return bool(((made >= -(1 << 53)) & (made < 1 << 53)).all())
+
+
+def are_same(left: int, right: int, n: int) -> bool:
+    """Return True if n numbers at two addresses have the same bits."""
+    return ctypes.string_at(left, 8 * n) == ctypes.string_at(right, 8 * n)
 
 
 def copy(source: int, target: int, n: int) -> None:
