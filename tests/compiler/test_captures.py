@@ -492,3 +492,25 @@ def test_a_dict_is_what_it_is_at_each_call(edit: Callable[[dict[str, Any]], Any]
             edit(table)
         every += [x for x in table.values() if isinstance(x, Value) and x not in every]
         same(compiled(0.5), loss(0.5), every)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_ways_through_a_function_read_the_same_outside(backend: str) -> None:
+    """What several ways read is looked at once a call; each reads the floats itself, at its own places."""
+    global FACTOR, WORD
+    w, bias = Value(0.7), 0.5
+
+    def f(x: float) -> Any:
+        if x > 1.0:
+            return w * x * FACTOR
+        if x > 0.0:
+            return (bias * w if WORD == "plus" else -w) * FACTOR + x * bias
+        return w * x - FACTOR * bias
+
+    compiled = wengert.compile(f, backend=backend)
+    for now in [(2.0, "plus", 0.5), (3.0, "plus", -1.5), (3.0, "minus", 0.25), (-1.0, "plus", 0.5)]:
+        FACTOR, WORD, bias = now
+        for x in (2.0, 0.5, -1.0, 0.25, 3.0, -2.0):
+            same(compiled(x), f(x), [w])
+    lifted(compiled)
+    assert specializations(compiled) == [4]

@@ -307,6 +307,26 @@ def test_special_values_compare_as_pythons(how: str, backend: str) -> None:
     lifted(compiled)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("how", ["<", "<=", ">", ">=", "==", "!="])
+def test_one_example_of_a_batch_goes_another_way(how: str, backend: str) -> None:
+    """Wherever it stands: guards are looked at several examples at a time."""
+    space: dict[str, Any] = {"W": W, "V": V}
+    one = eval(f"lambda x, y: W * x if x {how} 0.5 else V - x", space)
+    two = eval(f"lambda x, y: (W * x if x {how} 0.5 else V - x) * (W if y {how} x else V)", space)
+    for f in (one, two):
+        compiled = wengert.compile(f, backend=backend)
+        for often in (0.25, 0.5, 0.75):
+            for other in (0.0, 0.5, 1.0, math.nan):
+                for count in (1, 8, 19):
+                    for odd in range(count):
+                        x, y = np.full(count, often), np.full(count, 2.0)
+                        x[odd] = other
+                        want = [f(*pair).data for pair in zip(x.tolist(), y.tolist(), strict=True)]
+                        assert difference(compiled.map(x, y), want) == 0.0
+        lifted(compiled)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_not_chosen_does_not_matter(backend: str) -> None:
     """Its value may be nan; where its derivative is infinite, the engine gives nan, and so does a compiled function."""

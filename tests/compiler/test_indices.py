@@ -184,3 +184,19 @@ def test_integers_choose_from_what_lies_at_no_strides() -> None:
             same(compiled(labels), loss(labels), flat(TABLE))
         same(compiled.mean(rows), batch_of(loss, rows), flat(TABLE))
         lifted(compiled)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_integers_of_a_list_choose_one_way_and_count_another(backend: str) -> None:
+    """A list's integers are kept as integers, which a way that computes with them converts."""
+    table = [Value(0.1 * n) for n in range(6)]
+
+    def f(places: list[int], k: float) -> Any:
+        if k > 0.0:
+            return table[places[0]] * k + table[places[1]] * places[0]
+        return sum(table[n] * place for n, place in enumerate(places))
+
+    compiled = wengert.compile(f, backend=backend)
+    for places, k in [([n % 6, (n * n) % 6], (-1.0) ** n) for n in range(24)] + [([-1, 2], 0.5), ([-6, -5], 0.5)]:
+        same(compiled(places, k), f(places, k), table)
+    lifted(compiled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import warnings
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from wengert import compile
 from wengert.compiler.backends import BACKENDS, default_backend
 from wengert.data import spiral
 from wengert.engine import Value
@@ -118,6 +120,44 @@ def test_regularization_is_a_program_too(steps: list[int]) -> None:
     assert made[3:] == want[3:]
     assert len(steps) == 4 * 4
     assert made[2] != run(OPTIMIZERS["sgd"])[2]
+
+
+REGULARIZATIONS: dict[str, tuple[bool, Callable[[list[Value]], Value]]] = {  # True: in any order of what it reads
+    "squares": (True, lambda ps: l2(ps, 0.01)),
+    "a loop of squares": (True, lambda ps: 0.01 * sum(p * p for p in ps)),
+    "elastic": (True, lambda ps: 0.01 * sum([abs(p) + 0.5 * p**2 for p in ps], Value(0.0))),
+    "a root": (True, lambda ps: 0.1 * (sum(p * p for p in ps) + 1.0).sqrt()),
+    "some": (True, lambda ps: 0.01 * sum(p * p for p in ps[::2])),
+    "by place": (False, lambda ps: sum(0.001 * n * p * p for n, p in enumerate(ps))),
+    "neighbours": (False, lambda ps: 0.01 * sum((p - q) ** 2 for p, q in itertools.pairwise(ps))),
+    "the first": (False, lambda ps: 0.01 * sum(p * ps[0] for p in ps)),
+}
+
+
+@pytest.mark.parametrize("backend", AVAILABLE)
+@pytest.mark.parametrize("name", REGULARIZATIONS)
+def test_a_regularization_in_the_order_of_the_loss(name: str, backend: str, steps: list[int]) -> None:
+    """Where it is a sum over all parameters, its machine code reads them where the loss has them."""
+    is_symmetric, penalty = REGULARIZATIONS[name]
+    found = []
+    for values in (False, True):
+        random.seed(7)
+        model = MLP(2, [5, 3])
+        parameters = model.parameters()
+        compiled = compile(lambda parameters=parameters: penalty(parameters), backend=backend)
+        compiled.prepare()
+        assert compiled._runtime.latest().kernel.program.is_symmetric() is is_symmetric
+        found.append(
+            run(
+                OPTIMIZERS["momentum"], values, model, backend=backend,
+                regularization=lambda parameters=parameters: penalty(parameters),
+            )
+        )  # fmt: skip
+    made, want = found
+    assert made[0] == pytest.approx(want[0], rel=1e-12)
+    assert made[1] == pytest.approx(want[1], rel=1e-11, abs=1e-15)
+    assert made[2] == pytest.approx(want[2], rel=1e-13)
+    assert len(steps) == 4 * 4
 
 
 def scheduled(backend: str, schedule: Callable[[int], float], where: str = "loss") -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wengert import losses
-from wengert.compiler.backends import BACKENDS
+from wengert.compiler.backends import BACKENDS, default_backend
 from wengert.engine import Value
 from wengert.optim import SGD
 from wengert.training import fit
@@ -83,6 +83,13 @@ def test_the_side_of_a_threshold(loss: Any, targets: list[float], backend: str) 
     want = trained(lambda x: W * x[0], loss, "auto", Y, 16, "eager")
     assert trained(lambda x: W * x[0], loss, "auto", Y, 16, backend) == want
     assert 0.1 < want[0] < 0.9
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+def test_the_side_of_a_threshold_in_batches_of_each_size(size: int) -> None:
+    Y = [(-1.0, 1.0)[n % 2] for n in range(27)]
+    want = trained(lambda x: W * x[0], losses.hinge, "auto", Y, size, "eager")
+    assert trained(lambda x: W * x[0], losses.hinge, "auto", Y, size, default_backend().name) == want
 
 
 @pytest.mark.parametrize("backend", AVAILABLE)

@@ -18,9 +18,10 @@ cdef class Batches:
     cdef long long penalized_at, targets_at, numbers_at, gradients_at, predictions_at, order_at
     cdef Py_ssize_t piece, room, shown, width, count
     cdef readonly Py_ssize_t size
-    cdef bint is_single, is_all, is_inside, is_shown, in_order, cuts
+    cdef bint is_single, is_all, is_inside, is_shown, is_penalty_in_place, has_cut
     cdef double clip_norm, loss, found, cut, target_cut
-    cdef bint _reads_in_order(self, executable.Executable made, executable.Workspace penalty) except -1
+    @cython.locals(penalty=executable.Workspace)
+    cdef bint _share_numbers(self, executable.Executable made) except -1
     @cython.locals(bound="long long", at="long long")
     cdef object _column(self, executable.Executable made, Py_ssize_t n, object column)
     @cython.locals(done=Py_ssize_t, lr=double, loop=optim.UpdateLoop, end=Py_ssize_t)

@@ -66,7 +66,7 @@ class Batches:
         self.g: Any = self.gradients
         self.numbers_at: int = self.numbers.ctypes.data
         self.gradients_at: int = self.gradients.ctypes.data
-        self.in_order: bool = len(self.penalized) == count and self._reads_in_order(penalty, self.penalty)
+        self.is_penalty_in_place: bool = len(self.penalized) == count and self._share_numbers(penalty)
         self.is_inside: bool = True  # True if all indices in the data are in range
         self.columns: list[Any] = [self._column(made, n, column) for n, column in enumerate(data)]
         self.piece: int = min(piece, len(data[0]))
@@ -89,26 +89,27 @@ class Batches:
         self.right: float = 0.0  # the number of correct predictions counted so far
         self.found: float = 0.0  # those of the last batch, if they are counted batch by batch
         self.goals: Any = None  # the classes of a batch, if correct ones are counted in C,
-        self.cuts: bool = False  # or True if those are counted that are on the same side
+        self.has_cut: bool = False  # or True if those are counted that are on the same side
         row, is_counted = self.rows[-1], ieee.COMPILED and self.is_single and made.limit and self.shown >= 0
         if is_counted and row.ndim == 1 and type(metric) is Greatest and row.dtype.kind == "i" and data[-1].min() >= 0:
             self.goals = row
         elif is_counted and row.ndim == 1 and type(metric) is SameSide and row.dtype.kind == "f" and not cell:
-            self.cuts = True
+            self.has_cut = True
             self.cut: float = metric.cut
             self.target_cut: float = metric.target_cut
-        self.counts: bool = self.goals is not None or self.cuts
+        self.counts: bool = self.goals is not None or self.has_cut
         self.room: int = 0
         self.given: list[Any] = []
 
-    def _reads_in_order(self, made: executable.Executable, penalty: executable.Workspace) -> bool:
-        """Let the machine code of a regularization read the parameters where they are, if their order does not matter;
-        False if it does.
+    def _share_numbers(self, made: executable.Executable) -> bool:
+        """Let the machine code of a regularization of all parameters read them where they are; False if their order
+        matters.
         """
-        reads = made.limit > 0 and made.kernel.program.is_symmetric()
-        if reads:
-            penalty.params_at = self.numbers_at
-        return bool(reads)
+        penalty = self.penalty
+        if penalty is None or made.limit == 0 or not made.kernel.program.is_symmetric():
+            return False
+        penalty.params_at = self.numbers_at
+        return True
 
     def _column(self, made: executable.Executable, n: Int, column: Any) -> Any:
         """Convert the data of an input for machine code, and check indices against their bound."""
@@ -281,12 +282,12 @@ class Batches:
     def penalize(self, penalty: executable.Workspace) -> float:
         """Add the regularization and its gradient; return the sum of squares of the gradient, nan if that failed."""
         count = len(penalty.made.parameters)
-        if not self.in_order:
+        if not self.is_penalty_in_place:
             memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1)
         if not (penalty.run([], 1, True, 1.0) and penalty.guards_pass(0, 1)):
             return nan
         self.loss += penalty.added(1)
-        if self.in_order:
+        if self.is_penalty_in_place:
             return memory.add_squares(penalty.grads_at, self.gradients_at, count)
         memory.add(penalty.grads_at, self.gradients_at, self.penalized_at, count)
         return memory.squares(self.gradients_at, len(self.g))

@@ -210,7 +210,7 @@ class Workspace:
         self.results: Any = None
         self.is_bounded: Any = False
         self.rows: Any = None  # memory for copies of inputs,
-        self.rows_at: Any = 0
+        self.rows_at: int = 0
         self.row_room: Any = 0  # of this many examples
         self.by_python: Any = False  # the kernel's own functions run the batch
         self.strip: Any = 0  # examples at once
