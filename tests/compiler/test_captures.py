@@ -11,6 +11,7 @@ import pytest
 import wengert
 from tests.compiler.checks import batch_of, by_type, lifted, same, specializations, warned
 from wengert import Value
+from wengert.compiler.call import KINDS, Captures, Place, PlaceGroup
 
 np = pytest.importorskip("numpy")
 
@@ -514,3 +515,22 @@ def test_ways_through_a_function_read_the_same_outside(backend: str) -> None:
             same(compiled(x), f(x), [w])
     lifted(compiled)
     assert specializations(compiled) == [4]
+
+
+class Words:
+    """What two ways through a function read of a class."""
+
+    long = "four"
+    short = "one"
+
+
+def test_ways_that_read_other_attributes_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after a change a class has no version by which two groups of its attributes could be told unchanged."""
+    ways = []
+    for name in ("long", "short"):
+        group = PlaceGroup(Words, None)
+        group.places.append(Place(KINDS[3], Words, name, getattr(Words, name), None, name))
+        ways.append(Captures([], [], [group], []))
+    monkeypatch.setattr(Words, "short", "three")
+    assert ways[0].stale(0) == ""
+    assert ways[1].stale(0, ways[0]) == "short"

@@ -324,13 +324,18 @@ class PlaceGroup:
         self.version: int = 0  # and its identity, or the version of the class
 
     def row(self) -> tuple[int, ...]:
-        """Return a row for `memory.first_changed`, which matches nothing until its last number is set."""
-        return (3, id(self.kind), 0, 0) if self.counter is None else (4, id(self.counter), 0, 0)
+        """Return a row for `memory.first_changed`, which matches nothing while there is no version, nor is it the row of
+        another group of the same class.
+        """
+        kind, source = (3, self.kind) if self.counter is None else (4, self.counter)
+        return kind, id(source), 0 if self.version else id(self), self.version
 
     def stale(self) -> str:
         """Return the name of a place that has changed, or an empty string."""
         place: Place
         seen = None if self.counter is None else self.counter[0]
+        if seen is not None and seen is self.seen:
+            return ""
         version = id(seen) if self.kind is None else memory.version(self.kind)
         for place in self.places:
             if place.is_stale(0):
@@ -395,7 +400,8 @@ class Captures:
                 if name:
                     return str(name)
                 self.kept[row] = group.seen
-                memory.put_int(self.rows_at + 32 * row + 24, group.version)
+                for n, number in enumerate(group.row()):
+                    memory.put_int(self.rows_at + 32 * row + 8 * n, number)
             else:
                 place = self.first[row]
                 if place.is_stale(target):
