@@ -45,7 +45,7 @@ cdef class PlaceGroup:
 @cython.final
 cdef class Captures:
     cdef readonly list places, items, groups, numbers
-    cdef list first, rest, kept
+    cdef list first, rest, counted
     cdef object rows
     cdef long long rows_at
     cdef Py_ssize_t fixed

@@ -324,7 +324,7 @@ class PlaceGroup:
         self.version: int = 0  # and its identity, or the version of the class
 
     def row(self) -> tuple[int, ...]:
-        """Return a row for `memory.first_changed`, which matches nothing while there is no version, nor is it the row of
+        """Return a row for `memory.first_changed`, which matches nothing without a version, nor is it the row of
         another group of the same class.
         """
         kind, source = (3, self.kind) if self.counter is None else (4, self.counter)
@@ -365,7 +365,7 @@ class Captures:
         self.first: list[Any] = [*groups, *those]
         self.fixed: int = len(groups) + sum([place.leaf is None for place in those])  # rows before those of floats
         self.rest: list[Any] = [place for place in places if not place.row()]
-        self.kept: list[Any] = [None] * len(groups)  # objects whose identities are in the rows
+        self.counted: list[Any] = [None] * len(groups)  # objects whose identities are in the rows
         self.rows: Any = array("q", chain.from_iterable([each.row() for each in self.first]))
         self.rows_at: int = self.rows.buffer_info()[0]
 
@@ -399,7 +399,7 @@ class Captures:
                 name = group.stale()
                 if name:
                     return str(name)
-                self.kept[row] = group.seen
+                self.counted[row] = group.seen
                 for n, number in enumerate(group.row()):
                     memory.put_int(self.rows_at + 32 * row + 8 * n, number)
             else:
