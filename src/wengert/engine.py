@@ -309,15 +309,15 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
 def _backward_pass(root: Value, gradient: float) -> None:
     if _closures:
         raise OperationError("backward() was called inside a node's _backward: call it when the running one is done")
-    is_lone = isinstance(root, Value) and root._a is None and _is_over_leaves(root)  # a compiled function's result
-    nodes: Nodes = [] if is_lone else tape([root], True)  # raises if the root is not a Value
-    root._grad = 0.0 + gradient
-    if is_lone:
+    nodes: Nodes = [] if isinstance(root, Value) and root._a is None and _is_over_leaves(root) else tape([root], True)
+    root._grad = 0.0 + gradient  # tape raises if the root is not a Value
+    if not nodes:  # a compiled function's result
         _chain_rule(root)
     for node in reversed(nodes):
         _chain_rule(node)
         if node._made & CODE == LEAF:
             node._grad += _saved_gradient(node)  # once the sum of this call is complete
+
 
 def _chain_rule(node: Node) -> None:
     """Add to the gradient of each operand of a node what it contributes."""

@@ -473,3 +473,4 @@ def test_derivatives_that_are_near() -> None:
     assert not are_near([math.nan], want, (0,), 1e-9, sizes, 1e-11)
     assert not are_near([1.0], want, (4,), 1e-9, sizes, 1e-11)
     assert are_near([], want, (), 1e-9, None, 0.0)
+    assert not are_near([1.0, 1.0], want, (0,), 1e-9, None, 0.0)

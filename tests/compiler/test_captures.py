@@ -524,6 +524,24 @@ class Words:
     short = "one"
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_one_way_alone_reads_an_attribute_of_a_class(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    w = Value(3.0)
+
+    def other(x: float) -> Any:
+        return w * x * len(Words.short)
+
+    def f(x: float, other: Any) -> Any:
+        return w * x * len(Words.long) if x > 0.0 else other(x) * len(Words.long)
+
+    compiled = wengert.compile(f, backend=backend)
+    for word in ("one", "one", "three", "seven"):  # set again, the class has no version
+        monkeypatch.setattr(Words, "short", word)
+        for x in (2.0, -1.0, 1.0, -2.0, 3.0, -3.0):
+            same(compiled(x, other), f(x, other), [w])
+    lifted(compiled)
+
+
 def test_ways_that_read_other_attributes_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """Right after a change a class has no version by which two groups of its attributes could be told unchanged."""
     ways = []

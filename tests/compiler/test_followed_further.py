@@ -150,6 +150,32 @@ def computed_name_that_a_module_class_comes_to_define() -> tuple[Any, Any]:
     return lambda x: model(x), lambda: setattr(Model, "scale", 3.0)
 
 
+def computed_name_of_a_class() -> tuple[Any, Any]:
+    class Settings:
+        pass
+
+    for name, value in (("rate", 2), ("text", "ab"), ("rates", [1.5])):
+        setattr(Settings, name, value)
+
+    def function(x: float) -> Any:
+        found = [getattr(Settings, start + end) for start, end in (("ra", "te"), ("te", "xt"), ("ra", "tes"))]
+        return x * found[0] * len(found[1]) * found[2][0]
+
+    def change() -> None:
+        for name, value in (("rate", 3), ("text", "abc"), ("rates", [2.5])):
+            setattr(Settings, name, value)
+
+    return function, change
+
+
+def computed_name_by_an_attrgetter() -> tuple[Any, Any]:
+    class Settings:
+        pass
+
+    setattr(Settings, "rate", 2)  # noqa: B010
+    return lambda x: x * operator.attrgetter("ra" + "te")(Settings), lambda: setattr(Settings, "rate", 7)
+
+
 def record_of_an_array() -> tuple[Any, Any]:
     held = np.array([(2.0,)], dtype=[("a", "f8")])
     row = held[0]
@@ -170,7 +196,8 @@ def arguments_of_a_methodcaller() -> tuple[Any, Any]:
 CASES: list[Callable[[], tuple[Any, Any]]] = [
     late_cell, late_global, late_attribute_of_a_module, method_of_an_array, length_of_a_list,
     method_in_a_list_of_ones_own, cleared_cache, objects_in_an_array, value_of_an_enum_member, weak_values,
-    computed_name_in_a_dict_of_ones_own, computed_name_of_a_function,
+    computed_name_in_a_dict_of_ones_own, computed_name_of_a_function, computed_name_of_a_class,
+    computed_name_by_an_attrgetter,
     computed_name_that_a_module_class_comes_to_define, record_of_an_array, sign_of_a_zero, arguments_of_a_methodcaller,
 ]  # fmt: skip
 

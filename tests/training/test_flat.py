@@ -136,10 +136,18 @@ REGULARIZATIONS: dict[str, tuple[bool, Callable[[list[Value]], Value]]] = {  # T
 
 @pytest.mark.parametrize("backend", AVAILABLE)
 @pytest.mark.parametrize("name", REGULARIZATIONS)
-def test_a_regularization_in_the_order_of_the_loss(name: str, backend: str, steps: list[int]) -> None:
+def test_a_regularization_in_the_order_of_the_loss(
+    name: str, backend: str, steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where it is a sum over all parameters, its machine code reads them where the loss has them."""
     is_symmetric, penalty = REGULARIZATIONS[name]
-    found = []
+    found, in_place, begin = [], [], FlatSteps.begin
+
+    def noted(self: Any, *given: Any) -> None:
+        in_place.append(self.is_penalty_in_place)
+        begin(self, *given)
+
+    monkeypatch.setattr(FlatSteps, "begin", noted)
     for values in (False, True):
         random.seed(7)
         model = MLP(2, [5, 3])
@@ -158,6 +166,7 @@ def test_a_regularization_in_the_order_of_the_loss(name: str, backend: str, step
     assert made[1] == pytest.approx(want[1], rel=1e-11, abs=1e-15)
     assert made[2] == pytest.approx(want[2], rel=1e-13)
     assert len(steps) == 4 * 4
+    assert in_place == [is_symmetric and name != "some" and backend == "native"] * 4
 
 
 def scheduled(backend: str, schedule: Callable[[int], float], where: str = "loss") -> tuple[float, ...]:

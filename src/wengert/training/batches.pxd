@@ -18,7 +18,8 @@ cdef class Batches:
     cdef long long penalized_at, targets_at, numbers_at, gradients_at, predictions_at, order_at
     cdef Py_ssize_t piece, room, shown, width, count
     cdef readonly Py_ssize_t size
-    cdef bint is_single, is_all, is_inside, is_shown, is_penalty_in_place, has_cut
+    cdef bint is_single, is_all, is_inside, is_shown, has_cut
+    cdef readonly bint is_penalty_in_place
     cdef double clip_norm, loss, found, cut, target_cut
     @cython.locals(penalty=executable.Workspace)
     cdef bint _share_numbers(self, executable.Executable made) except -1

@@ -362,7 +362,7 @@ class Call:
             if made.captures.stale(space.params_at, known):
                 space.release()
                 continue
-            known = made.captures
+            known = made.captures if made.limit > 1 and made.unlocked_from > 1 else None  # its run runs no other code
             space.load()
             if arrays is self.arrays and space.steady is not self.memory:
                 space.steady, space.steady_at = self.memory, self.memory_at

@@ -1,6 +1,6 @@
 cimport cython
 from wengert.compiler.call cimport memory
-cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES, UNCHANGED, LENGTH
+cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES, UNCHANGED, LENGTH, ROW_OF_FUNCTION, ROW_OF_CLASS, ROW_OF_COUNTER, ROW_OF_FLOAT
 cdef object _missing
 cdef tuple PLAIN
 @cython.locals(names=dict)
@@ -45,7 +45,7 @@ cdef class PlaceGroup:
 @cython.final
 cdef class Captures:
     cdef readonly list places, items, groups, numbers
-    cdef list first, rest, counted
+    cdef list by_row, others, counted
     cdef object rows
     cdef long long rows_at
     cdef Py_ssize_t fixed

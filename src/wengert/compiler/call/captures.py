@@ -37,6 +37,7 @@ __all__ = [
 MISSING = _missing = object()
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # see `look`
 KINDS = tuple(range(8))  # for other modules: compiled, the names above are C integers
+ROW_OF_FUNCTION, ROW_OF_CLASS, ROW_OF_COUNTER, ROW_OF_FLOAT = 2, 3, 4, 5  # see `memory.first_changed`
 UNCHANGED, LENGTH = -1, -2  # results of `Items.changed` that are no index
 PLAIN = (int, bool, str, bytes, complex, type(None))
 
@@ -157,10 +158,11 @@ class Place:
         if self.is_weak or self.kind not in (NAME, CELL, FUNCTION):
             return None
         if self.leaf is not None:
-            return (5 + self.kind, id(self.source), id(self.key), self.number) if type(self.then) is float else None
+            is_float = type(self.then) is float
+            return (ROW_OF_FLOAT + self.kind, id(self.source), id(self.key), self.number) if is_float else None
         if self.kind == FUNCTION:
             code, defaults, named = self.then
-            return (2, id(self.source), id(defaults), id(code)) if named is None else None
+            return (ROW_OF_FUNCTION, id(self.source), id(defaults), id(code)) if named is None else None
         return self.kind, id(self.source), id(self.key), id(self.then)
 
     def is_stale(self, target: Int) -> bool:
@@ -327,7 +329,7 @@ class PlaceGroup:
         """Return a row for `memory.first_changed`, which matches nothing without a version, nor is it the row of
         another group of the same class.
         """
-        kind, source = (3, self.kind) if self.counter is None else (4, self.counter)
+        kind, source = (ROW_OF_CLASS, self.kind) if self.counter is None else (ROW_OF_COUNTER, self.counter)
         return kind, id(source), 0 if self.version else id(self), self.version
 
     def stale(self) -> str:
@@ -360,13 +362,13 @@ class Captures:
         self.items: list[Any] = items
         self.groups: list[Any] = groups
         self.numbers: list[Any] = numbers
-        # What comparing addresses decides nearly always: a row of four numbers each, see `memory.first_changed`.
-        those = sorted([place for place in places if place.row()], key=lambda place: place.leaf is not None)
-        self.first: list[Any] = [*groups, *those]
-        self.fixed: int = len(groups) + sum([place.leaf is None for place in those])  # rows before those of floats
-        self.rest: list[Any] = [place for place in places if not place.row()]
-        self.counted: list[Any] = [None] * len(groups)  # objects whose identities are in the rows
-        self.rows: Any = array("q", chain.from_iterable([each.row() for each in self.first]))
+        # What comparing identities decides nearly always has a row, see `memory.first_changed`; those of floats last.
+        by_row = sorted([place for place in places if place.row()], key=lambda place: place.leaf is not None)
+        self.by_row: list[Any] = [*groups, *by_row]
+        self.fixed: int = len(groups) + sum([place.leaf is None for place in by_row])  # rows that read no float
+        self.others: list[Any] = [place for place in places if not place.row()]
+        self.counted: list[Any] = [None] * len(groups)  # keeps the objects whose identities are in rows
+        self.rows: Any = array("q", chain.from_iterable([each.row() for each in self.by_row]))
         self.rows_at: int = self.rows.buffer_info()[0]
 
     def read(self) -> list[int]:
@@ -390,12 +392,12 @@ class Captures:
         items: Items
         group: PlaceGroup
         numbers: BulkNumbers
-        row, count = 0, len(self.first)
+        row, count = 0, len(self.by_row)
         if known is not None and known.fixed == self.fixed:
             row = self.fixed if memory.are_same(self.rows_at, known.rows_at, 4 * self.fixed) else 0
         while (row := memory.first_changed(self.rows_at, row, count, target, _missing)) < count:
             if row < len(self.groups):  # first, as reading an object would run a property that its class has since got
-                group = self.first[row]
+                group = self.by_row[row]
                 name = group.stale()
                 if name:
                     return str(name)
@@ -403,11 +405,11 @@ class Captures:
                 for n, number in enumerate(group.row()):
                     memory.put_int(self.rows_at + 32 * row + 8 * n, number)
             else:
-                place = self.first[row]
+                place = self.by_row[row]
                 if place.is_stale(target):
                     return str(place.name)
             row += 1
-        for place in self.rest:
+        for place in self.others:
             if place.is_stale(target):
                 return str(place.name)
         for items in self.items:

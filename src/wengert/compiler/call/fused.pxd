@@ -9,7 +9,7 @@ cpdef object gather(tuple values, double[::1] numbers)
 @cython.locals(i=Py_ssize_t, value=ieee.Item)
 cpdef object scatter(tuple values, double[::1] numbers, double[::1] gradients)
 cpdef object fused(double data, tuple operands, double[::1] partials, bint leaves=*)
-@cython.locals(i=Py_ssize_t, place=Py_ssize_t, x=double, y=double, difference=double, scales="double[::1]")
+@cython.locals(i=Py_ssize_t, place=Py_ssize_t, x=double, y=double, away=double, scales="double[::1]")
 cpdef bint are_near(list got, double[::1] want, tuple places, double agree, object sizes, double nudge) except -1
 cdef class SavedCall:
     cdef object made, numbers

@@ -74,11 +74,10 @@ def are_near(got: list[Any], want: Array, places: tuple[Any, ...], agree: float,
     for i in range(len(places)):
         x, place = got[i], places[i]
         y = want[place]
-        difference = ieee.fabs(x - y)
-        if x == y or difference <= agree * ieee.fabs(y) or (sizes is not None and difference <= nudge * scales[place]):
-            continue
-        return False
-    return True
+        away = ieee.fabs(x - y)
+        if not (x == y or away <= agree * ieee.fabs(y) or (sizes is not None and away <= nudge * scales[place])):
+            return False
+    return len(got) == len(places)
 
 
 # -- several results --------------------------------------------------------------------------------------------------

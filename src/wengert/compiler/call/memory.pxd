@@ -265,7 +265,7 @@ cdef extern from *:
         return PyFunction_GET_CODE(f) == code && (now ? now : Py_None) == defaults && (!named || named == Py_None);
     }
 
-    /* Rows of four numbers, see `captures.Captures`. It takes no references, as no other code runs. */
+    /* It takes no references, as no other code runs. */
     static CYTHON_UNUSED Py_ssize_t wengert_first_changed(long long rows, Py_ssize_t row, Py_ssize_t count,
                                                           long long target, PyObject *missing)
     {

@@ -195,9 +195,13 @@ def attribute(x: Any, name: str, missing: Any) -> Any:
 
 
 def first_changed(rows: int, row: int, count: int, target: int, missing: Any) -> int:
-    """Return the first row from `row` on that a capture may no longer match, or `count`; see `captures.Captures`.
+    """Return the first of `count` rows, from `row` on, whose capture may have changed; `count` if there is none.
 
-    Interpreted, that is the first one, so that each is looked at in Python.
+    A row is four integers: how it is compared (NAME, CELL, ROW_OF_FUNCTION and so on in captures.py); the identity of
+    the source; that of the key, of a function's defaults, or 0; and that of the object found, of a function's code or
+    of what a counter holds, the version of a class, or the position of a float among the parameters at `target`.
+
+    Interpreted, it returns `row`, so that each is looked at in Python.
     """
     return row
 

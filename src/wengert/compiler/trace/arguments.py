@@ -396,7 +396,7 @@ def are_wide(arguments: Any) -> bool:
 
 
 def _is_narrow(x: Any) -> bool:
-    if isinstance(x, (tuple, dict)):
+    if isinstance(x, (tuple, dict)):  # as `tree_items`, which would make a list of all
         return any(map(_is_narrow, x.values() if isinstance(x, dict) else x))
     return isinstance(x, (np.generic, np.ndarray)) and x.dtype.kind in "fiub" and x.dtype not in WIDE
 

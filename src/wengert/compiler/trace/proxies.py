@@ -61,6 +61,8 @@ from wengert.engine import Value
 __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
 
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
+# The names of functions that may read an attribute which no code names, and what a class holds as data.
+GETTERS, DATA = frozenset(["getattr", "attrgetter"]), (int, float, str, bytes, list, tuple, dict, Value)
 # The names of functions that read all attributes of an object.
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
 # Compiled methods that read all attributes of their own object: those of `wengert.nn.Module`.
@@ -531,18 +533,22 @@ class Proxies:
         made.__qualname__ = x.__qualname__
         made.__getattr__ = lambda proxy, n: self._attribute(proxy, n)
         for n, thing in list(vars(x).items()):
-            parts = parts_of(thing)
+            parts, may_read = parts_of(thing), self._may_read(n, thing)
             if parts and (any(self._is_followed(part) for part in parts)):
                 self.note(CLASS, x, n, f"{name}.{n}")
                 clones = [self.proxy(part, n) for part in parts]
                 if n != "__getattr__":
                     setattr(made, n, clones[0] if isinstance(thing, FunctionType) else type(thing)(*clones))
-            elif not parts and n in self.mentioned and not isinstance(thing, IMMUTABLE_ATTRIBUTES) and n[:2] != "__":
+            elif not parts and may_read and not isinstance(thing, IMMUTABLE_ATTRIBUTES) and n[:2] != "__":
                 setattr(made, n, self.read(CLASS, x, n, f"{name}.{n}"))
-            elif n in self.mentioned or parts:
+            elif may_read or parts:
                 self.note(CLASS, x, n, f"{name}.{n}")
         self._note_absent(x, name)
         return made
+
+    def _may_read(self, n: str, thing: Any) -> bool:
+        """Return True if the code may read an attribute of a class: by its name, or if it is data by a computed one."""
+        return n in self.mentioned or (isinstance(thing, DATA) and not self.mentioned.isdisjoint(GETTERS))
 
     def _note_absent(self, kind: type, name: str) -> None:
         for n in self.mentioned.difference(vars(kind)):
@@ -610,7 +616,7 @@ class Proxies:
             self._note_absent(base, name)
             for n, thing in list(vars(base).items()):
                 parts = parts_of(thing)
-                if any(map(self._is_followed, parts)) or (not parts and n in self.mentioned):
+                if any(map(self._is_followed, parts)) or (not parts and self._may_read(n, thing)):
                     self.freeze(self.note(CLASS, base, n, f"{name}.{n}"), f"{name}.{n}")
                 for part in parts:
                     if isinstance(part, FunctionType) and self._is_followed(part):
