@@ -253,7 +253,7 @@ class Workspace:
         if count >= made.limit:
             return self._run_by_python(arrays, count, with_grads, seed)
         is_unlocked = count >= made.unlocked_from
-        if count != self.room or is_unlocked:
+        if count != self.room or is_unlocked or (made.chooses and count > self.row_room):
             self._reserve(count, is_unlocked or made.chooses)  # before addresses are set, as it may run other code
         self.is_copied = False
         for n in range(made.arity):
