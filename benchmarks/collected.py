@@ -29,7 +29,7 @@ from benchmarks.report import duration
 from benchmarks.timing import table
 from tests.programs.trial import Comparison, Side, combined, reasons, root_of
 from tools.qa.programs import at_once
-from wengert import Graph
+from wengert import Graph, Value
 
 __all__ = ["BATCH", "distributions", "measured", "run", "worst"]
 
@@ -51,7 +51,7 @@ Found = dict[str, dict[str, Any]]  # of each program, what `measured` gives
 # -- in a process of a version -----------------------------------------------------------------------------------------
 
 
-def timed(call: Callable[[Any], Any], arguments: Sequence[Any], most: float) -> dict[str, Any]:
+def timed(call: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], most: float) -> dict[str, Any]:
     """Calls with `backward()`, the first of which is call number FIRST: what they take.
 
     Returns:
@@ -63,7 +63,9 @@ def timed(call: Callable[[Any], Any], arguments: Sequence[Any], most: float) -> 
     for given in arguments:
         start = time.perf_counter()
         try:
-            root = root_of(call(given))
+            root = call(*given)
+            if not isinstance(root, Value):
+                root = root_of(root)
             if root is not None:
                 root.backward()
         except Exception:  # of the program's own, for these arguments
@@ -77,21 +79,21 @@ def timed(call: Callable[[Any], Any], arguments: Sequence[Any], most: float) -> 
     return {"settled": statistics.median(settled), "mean": total / len(times), "calls": len(times)}
 
 
-def calls_of(compared: Comparison, mode: str) -> list[tuple[Callable[[Any], Any], list[Any]]]:
+def calls_of(compared: Comparison, mode: str) -> list[tuple[Callable[..., Any], list[tuple[Any, ...]]]]:
     """What is called, and with what in turn: the compiled function, and the function itself."""
     sides, numbers = (compared.compiled, compared.plain), range(FIRST - 1, LAST)
     if mode == "call":  # drawn anew for each call, which may change what it is given
         drawn = [[side.arguments(f"0 {mode} {n % SETS}")[0] for n in numbers] for side in sides]
-        given = [[tuple(each.values()) for each in some] for some in drawn]
-        one, other = [side.function for side in sides]
-        return [(lambda x: one(*x), given[0]), (lambda x: other(*x), given[1])]
+        return [(side.function, [tuple(x.values()) for x in some]) for side, some in zip(sides, drawn, strict=True)]
     rows = [compared.plain.arguments(f"0 {mode} {n}", BATCH) for n in range(SETS)]
     columns = [tuple(compared.compiled.columns(each).values()) for each in rows]
-    mean, function = compared.compiled.function.mean, compared.plain.function
-    return [
-        (lambda x: mean(*x), [columns[n % SETS] for n in numbers]),
-        (lambda x: combined([function(*each.values()) for each in x], "mean"), [rows[n % SETS] for n in numbers]),
-    ]
+    function = compared.plain.function
+
+    def by_one(*examples: dict[str, Any]) -> Any:
+        return combined([function(*each.values()) for each in examples], "mean")
+
+    given = [columns[n % SETS] for n in numbers], [tuple(rows[n % SETS]) for n in numbers]
+    return [(compared.compiled.function.mean, given[0]), (by_one, given[1])]
 
 
 def in_mode(name: str, mode: str) -> dict[str, Any]:
