@@ -424,7 +424,9 @@ def test_a_program_that_differs_or_hangs_is_counted_and_not_timed(monkeypatch):
 
 def test_what_is_beyond():
     plain = {"settled": 1e-6, "mean": 2e-6}
-    some = [{"plain": plain, "auto": {"settled": s, "mean": m, "recorded": False}} for s, m in ((1e-6, 3e-6), (2e-6, 4e-6))]
+    some = [
+        {"plain": plain, "auto": {"settled": s, "mean": m, "recorded": False}} for s, m in ((1e-6, 3e-6), (2e-6, 4e-6))
+    ]
     assert collected.row(some, "auto") == ["2", "1.5", "1.9", "1", "1.75", "1.95", "1", "1"]
     assert calls.fast_from([9.0, 9.0, 1.0, 9.0, 1.0, 1.0, 1.0], 1.0) == "3"
     assert calls.fast_from([9.0] * 7, 1.0) == "not in 7"
