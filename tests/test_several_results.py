@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from wengert import Value
-from wengert.compiler.call.fused import SavedCall, partials_of, results_of
+from wengert.compiler.call.fused import SavedCall, are_near, partials_of, results_of
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 
@@ -144,3 +145,19 @@ def test_a_long_chain_of_calls_ends_without_recursion() -> None:
     (x + 2.0 * y).backward()
     assert [v.grad for v in first] == [1.0, 2.0]  # 20,000 quarter turns
     assert turn.sweeps == 20_000
+
+
+def test_derivatives_that_are_near() -> None:
+    want = array("d", [1.0, -2.0, 0.0, 1e-20, math.nan])
+    places = (1, 0)
+    assert are_near([-2.0, 1.0], want, places, 1e-9, None, 0.0)
+    assert are_near([-2.0 - 1e-9, 1.0], want, places, 1e-9, None, 0.0)
+    assert not are_near([-2.0 - 3e-9, 1.0], want, places, 1e-9, None, 0.0)
+    assert not are_near([0.0, 1e-20], want, (3, 2), 1e-9, None, 1e-11)
+    sizes = array("d", [1.0, 2.0, 1.0, 1.0, 1.0])  # of what was added up: these digits have cancelled
+    assert are_near([0.0, 1e-20], want, (3, 2), 1e-9, sizes, 1e-11)
+    assert not are_near([0.0, 1e-10], want, (3, 2), 1e-9, sizes, 1e-11)
+    assert not are_near([math.nan], want, (0,), 1e-9, sizes, 1e-11)
+    assert not are_near([1.0], want, (4,), 1e-9, sizes, 1e-11)
+    assert are_near([], want, (), 1e-9, None, 0.0)
+    assert not are_near([1.0, 1.0], want, (0,), 1e-9, None, 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import threading
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ import wengert
 from tests.compiler.checks import CLOSE, difference, gradients
 from wengert import Value, modes, no_grad, strict
 from wengert.compiler import partials_of
-from wengert.compiler.call import are_near
 from wengert.engine import Many
 from wengert.errors import ArgumentError, DataError
 
@@ -458,19 +456,3 @@ def test_a_refused_function_gets_wide_numbers_all_the_same() -> None:
     for x in (np.ones(3), np.ones(3), np.ones(3, np.float32), np.array(0.5), np.array(0.5), np.ones(5)):
         assert difference(compiled(x).data, W.data * float(x.sum())) < CLOSE
     assert {x.dtype for x in given} == {np.dtype(float)}
-
-
-def test_derivatives_that_are_near() -> None:
-    want = np.array([1.0, -2.0, 0.0, 1e-20, math.nan])
-    places = (1, 0)
-    assert are_near([-2.0, 1.0], want, places, 1e-9, None, 0.0)
-    assert are_near([-2.0 - 1e-9, 1.0], want, places, 1e-9, None, 0.0)
-    assert not are_near([-2.0 - 3e-9, 1.0], want, places, 1e-9, None, 0.0)
-    assert not are_near([0.0, 1e-20], want, (3, 2), 1e-9, None, 1e-11)
-    sizes = np.array([1.0, 2.0, 1.0, 1.0, 1.0])  # of what was added up: these digits have cancelled
-    assert are_near([0.0, 1e-20], want, (3, 2), 1e-9, sizes, 1e-11)
-    assert not are_near([0.0, 1e-10], want, (3, 2), 1e-9, sizes, 1e-11)
-    assert not are_near([math.nan], want, (0,), 1e-9, sizes, 1e-11)
-    assert not are_near([1.0], want, (4,), 1e-9, sizes, 1e-11)
-    assert are_near([], want, (), 1e-9, None, 0.0)
-    assert not are_near([1.0, 1.0], want, (0,), 1e-9, None, 0.0)
