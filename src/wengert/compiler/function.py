@@ -167,8 +167,12 @@ class Compiled(CallPath):
     def prepare(self, *args: Any, **named: Any) -> None:
         """Record, compile and check in advance for calls with such arguments, so that the first one is fast too.
 
-        The function runs on copies of the arguments, and no call is counted. Machine code is made for any number of
-        steps. A function that cannot be compiled warns, as at a call.
+        The function runs on copies of the lists, tuples, dicts and arrays among the arguments, and no call is counted.
+        Machine code is made for any number of steps. A function that cannot be compiled warns, as at a call.
+
+        Other objects are not copied, as what is compiled is for these objects. A function that changes one of them, a
+        global variable or anything else outside itself has run once then; it is left to the calls, each of which does
+        what the function does.
         """
         self._runtime.prepare(args, named)
 

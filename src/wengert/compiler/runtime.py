@@ -39,6 +39,7 @@ from wengert.compiler.trace import (
     Specialization,
     Unrecordable,
     are_wide,
+    copied,
     derived_from,
     is_watched,
     lines_apart,
@@ -636,12 +637,15 @@ class Runtime:
     # -- ahead of time, and for loops that run specializations themselves ---------------------------------------------
 
     def prepare(self, args: Sequence[Any], named: dict[str, Any]) -> None:
-        """Record, compile and compare for copies of such arguments; no call is counted."""
-        known: dict[int, Any] = {}
-        args, named = _copied(tuple(args), known), _copied(named, known)
-        arguments = self.arguments(args, named, False)
+        """Record, compile and compare for copies of such arguments; no call is counted.
+
+        A run that changes an argument gets other copies than the next one. After one that changes anything else, which
+        cannot be undone, the function does not run again.
+        """
+        (given, others), copies = copied((tuple(args), named))
+        arguments = self.arguments(given, others, False)
         if arguments is None:
-            self.function(*args, **named)
+            self.function(*given, **others)
             return
 
         function_run: Any = None  # as in `single`
@@ -652,6 +656,9 @@ class Runtime:
                 return results[0]
             return arguments.eager(self.function if function_run is None else function_run.derivative)
 
+        def read() -> Any:
+            return arguments
+
         entry = self.entry_for(arguments, 0)
         for _ in range(2 + policy.SPECIALIZATIONS):
             if entry.is_eager:
@@ -659,7 +666,7 @@ class Runtime:
             ran = self.run(entry, arguments, 1, "")
             if ran.ran is not None:
                 if ran.found is not None:
-                    self.checked(entry, ran.served(), eager, lambda: arguments, ran.found, function_run)
+                    self.checked(entry, ran.served(), eager, read, ran.found, function_run)
                     ran.ran.checked = policy.CHECKED_CALLS
                 return
             if entry.candidate is not None:
@@ -673,6 +680,11 @@ class Runtime:
                 if watch is None:
                     return
                 self.record(entry, arguments, 0, result, watch)
+            if watch.change:
+                if not (watch.is_cache_filled() or id(watch.changed) in copies):
+                    return
+                (given, others), copies = copied((tuple(args), named))
+                arguments = self.arguments(given, others, False)
 
     def calls_until_check(
         self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]
@@ -767,20 +779,6 @@ def too_many(entry: CacheEntry) -> str:
         f"{lines_apart([made.guards for made in entry.specializations])}: write wengert.maximum, wengert.where or "
         "wengert.softmax, which are the same for all numbers (and wengert.pick(values, index) where an integer chooses)"
     )
-
-
-def _copied(x: Any, known: dict[int, Any]) -> Any:
-    """Copy the lists, tuples, dicts and arrays in an argument, which a function may change; each object once."""
-    if id(x) not in known:
-        made = x
-        if type(x) in (list, tuple):
-            made = type(x)([_copied(item, known) for item in x])
-        elif type(x) is dict:
-            made = {key: _copied(item, known) for key, item in x.items()}
-        elif isinstance(x, np.ndarray):
-            made = x.copy()
-        known[id(x)] = made
-    return known[id(x)]
 
 
 _runtimes: WeakSet[Runtime] = WeakSet()

@@ -66,6 +66,7 @@ class PurityCheck:
         tells_bools: True if it asks whether something is True or False itself.
         effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
+        changed: the object that was changed; None for an import.
         path: the calls that were made.
     """
 
@@ -75,6 +76,7 @@ class PurityCheck:
         self.tells_bools: bool = False
         self.effect: str = ""
         self.change: str = ""
+        self.changed: Any = None
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
@@ -234,13 +236,17 @@ class PurityCheck:
             return
         for x, name, state, then in self._saved:
             if not _same(state(x), then):
-                self.change = f"it changes {name}"
+                self.change, self.changed = f"it changes {name}", x
                 return
         now = [(v._data, v.grad) for v in self._values]
         if now != self._numbers and repr(now) != repr(self._numbers):  # as text nan equals nan
             self.effect = "it changes the data or the gradient of a Value"
 
     # -- during the run -----------------------------------------------------------------------------------------------
+
+    def is_cache_filled(self) -> bool:
+        """Return True if all that the run changed is a cache or a module that it imported: nobody else sees it."""
+        return bool(self.change) and (self.changed is None or isinstance(self.changed, LRU_CACHE))
 
     def run(self, call: Callable[[], Any]) -> Any:
         """Make the call and return its result; afterwards `effect` and `change` say what it did."""
