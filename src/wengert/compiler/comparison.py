@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import repeat
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,11 @@ from wengert.compiler.trace import Arguments, Specialization, kind_of, number_of
 from wengert.engine import Many, Value
 from wengert.graph import Graph
 
-__all__ = ["difference", "matches"]
+__all__ = ["difference", "matches", "pulls_back_alike"]
+
+LOST = "the derivative of the array program is 0 for a Value that the function's result depends on"
+ROUNDING = 1e-9  # relative to the terms that were added up
+_age = attrgetter("_made")
 
 
 def matches(found: Any, result: Any, made: Specialization) -> bool:
@@ -28,20 +33,34 @@ def matches(found: Any, result: Any, made: Specialization) -> bool:
         return False
     if ours is None or theirs is None or not _are_close(ours, theirs, agree):
         return False
-    weights = repeat(1.0) if structure is None else structure.cotangents(made.checked)
-    triples = [each for each in zip(ours, theirs, weights, strict=False) if each[2] and isinstance(each[0], Many)]
-    if not triples:  # plain numbers, or no graph
-        return True
-    ours, theirs, weights = map(list, zip(*triples, strict=True))
-    pulled = _pulled_back(theirs, weights, ours[0]._operands, ours[0]._operands is made.operands and made.leaves)
-    if pulled is None:
+    weights = [1.0] if structure is None else structure.cotangents(made.checked)
+    return pulls_back_alike(made, ours, weights, theirs, weights)
+
+
+def pulls_back_alike(
+    made: Specialization, ours: Sequence[Any], weights: Sequence[float], theirs: Sequence[Any], others: Sequence[float]
+) -> bool:
+    """Return True if the Values among a specialization's results, weighted, have the derivatives that the engine
+    computes of Values with their own weights, with respect to each operand, up to rounding; also if neither has Values.
+    """
+    found = [(x, weight) for x, weight in zip(ours, weights, strict=True) if weight and isinstance(x, Value)]
+    pairs = [(x, weight) for x, weight in zip(theirs, others, strict=True) if weight and isinstance(x, Value)]
+    if not found or not pairs or modes.grad_disabled():
+        return bool(found) == bool(pairs)
+    first, weight = found[0]
+    operands: Any = first._operands if isinstance(first, Many) else ()
+    are_leaves = operands is made.operands and made.leaves
+    pulled = _pulled_back(pairs, operands, are_leaves, made.began)
+    if pulled is None or pulled.lost:
         return False
-    graph, places, first, weighted, grads = pulled
-    got = partials_of(found) if structure is None else ours[0]._pull_back(zip(ours, weights, strict=True)).tolist()
-    if are_near(got, grads, places, agree, None, 0.0):
+    got: list[Any] = []
+    if isinstance(first, Many):
+        alone = made.structure is None
+        got = [weight * x for x in partials_of(first)] if alone else first._pull_back(found).tolist()  # type: ignore[attr-defined]
+    agree, places = made.kernel.agree, pulled.places
+    if are_near(got, pulled.grads, places, agree, None, 0.0):
         return True
-    sizes = _swept(graph, weighted, first, absolute=True)  # digits may have cancelled
-    return are_near(got, grads, places, agree, sizes, made.kernel.nudge)
+    return are_near(got, pulled.grads, places, agree, pulled.sizes(), made.kernel.nudge)  # digits may have cancelled
 
 
 def _are_close(ours: Sequence[Any], theirs: Sequence[Any], agree: float) -> bool:
@@ -73,7 +92,9 @@ def difference(made: Specialization, layout: Any, arguments: Arguments, example:
     elif kind_of(leaves[0]) is not made.kind:
         return f"its result was a {made.kind.__name__}, and is a {kind_of(leaves[0]).__name__}"
     want: Any = np.asarray(numbers_in(leaves), float)
-    grads = None if modes.grad_disabled() else _grads_of(leaves, cotangents, made, arguments.values())
+    grads: Any = None if modes.grad_disabled() else _grads_of(leaves, cotangents, made, arguments.values())
+    if isinstance(grads, str):
+        return grads
     if arguments.signature.batched:  # one example would not show how examples are added
         arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
         want, grads = np.tile(want.reshape(-1), 2), grads and (2.0 * grads[0], grads[1])
@@ -81,30 +102,62 @@ def difference(made: Specialization, layout: Any, arguments: Arguments, example:
         if space.stale_capture():  # it has changed since
             return ""
         space.load()
-        return made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, grads, cotangents)
+        found: str = made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, grads, cotangents)
+        return found
+
+
+class PullBack(NamedTuple):
+    """Cotangents pulled back from results.
+
+    Attributes:
+        graph: the graph of the results.
+        places: the positions in it of the Values that are asked for.
+        first: the first position that is not skipped.
+        weights: the cotangent of each result, by its position.
+        grads: the derivatives with respect to each position.
+        lost: whether the results depend on a Value that was there before, and is not among those asked for.
+    """
+
+    graph: Graph
+    places: tuple[int, ...]
+    first: int
+    weights: dict[int, float]
+    grads: Any
+    lost: bool = False
+
+    def sizes(self) -> Any:
+        """Return the sums of the absolute values that were added up to each derivative."""
+        return _swept(self.graph, self.weights, self.first, absolute=True)
 
 
 def _pulled_back(
-    results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any], are_leaves: bool = False
-) -> Any:
-    """Pull cotangents back from results to Values; `are_leaves` if these are known to be distinct leaves.
+    results: Sequence[tuple[Value, float]], wanted: Sequence[Any], are_leaves: bool, began: int
+) -> PullBack | None:
+    """Pull cotangents back from results to Values; None if a Value is given twice.
 
-    Returns:
-        The graph of the results; the positions of the Values in it; the first position that is not skipped; the weight
-        of each result, by its position; and the derivatives with respect to each position. None if a Value is given
-        twice.
+    Args:
+        results: the results, each with its cotangent.
+        wanted: the Values.
+        are_leaves: whether these are known to be distinct leaves.
+        began: when the run that was recorded began: older Values were there before.
     """
     if not are_leaves and len(set(map(id, wanted))) < len(wanted):
         return None
-    graph = Graph(*results, *wanted)
+    graph = Graph(*[x for x, _ in results], *wanted)
     places = graph.outputs[len(results) :]
     weights: dict[int, float] = {}
-    for place, weight in zip(graph.outputs, cotangents, strict=False):
+    for place, (_, weight) in zip(graph.outputs, results, strict=False):
         weights[place] = weights.get(place, 0.0) + weight
     first = 0
     if not are_leaves:  # the rest of their graphs is skipped
         first = max([place for place, x in zip(places, wanted, strict=True) if not x.is_leaf], default=-1) + 1
-    return graph, places, first, weights, _swept(graph, weights, first)
+    pulled = PullBack(graph, places, first, weights, _swept(graph, weights, first))
+    before = np.array(pulled.grads)[: bisect_left(graph.values, began, key=_age)]
+    before[[place for place in places if place < len(before)]] = 0.0
+    if (before[np.isfinite(before)] == 0.0).all():
+        return pulled
+    sizes = np.array(pulled.sizes())[: len(before)]
+    return pulled._replace(lost=bool((np.abs(before) > ROUNDING * sizes).any()))
 
 
 def _swept(graph: Graph, cotangents: dict[int, float], first: int, absolute: bool = False) -> Any:
@@ -121,30 +174,27 @@ def _grads_of(
 ) -> Any:
     """Return the derivatives of the function's own results, weighted by cotangents, with respect to a specialization's
     parameters, then Values among the arguments, and a function that returns the sums of absolute values that were added
-    up to each. None if the results have no graph.
+    up to each. None if the results have no graph, and `LOST` if they depend on another Value.
     """
     pairs = [(x, weight) for x, weight in zip(results, cotangents, strict=True) if weight]
     if not pairs or not all(isinstance(x, Value) for x, _ in pairs):
         return None
-    results, cotangents = zip(*pairs, strict=True)
     every = [*recording.parameters, *arguments]
     own: Sequence[int] = range(len(every))  # captured floats have no derivatives
     if recording.own is not None:
         own = [*recording.own, *range(len(recording.parameters), len(every))]
-    pulled = _pulled_back(results, cotangents, [every[n] for n in own])
+    pulled = _pulled_back(pairs, [every[n] for n in own], False, recording.began)
     if pulled is None:
         return None
-    graph, places, first, weighted, grads = pulled
-
-    def sizes() -> Any:
-        return spread(_swept(graph, weighted, first, absolute=True))
+    if pulled.lost:
+        return LOST
 
     def spread(numbers: Any) -> Any:
         made = np.zeros(len(every))
-        made[list(own)] = [numbers[place] for place in places]
+        made[list(own)] = [numbers[place] for place in pulled.places]
         return made
 
-    return spread(grads), sizes
+    return spread(pulled.grads), lambda: spread(pulled.sizes())
 
 
 def _add_to_computed(graph: Graph, first: int, grads: Any, partials: Any) -> None:

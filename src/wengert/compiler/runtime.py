@@ -25,7 +25,7 @@ from wengert._forks import in_child, is_orphaned
 from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
 from wengert.compiler.call import CacheEntry, Call, same
-from wengert.compiler.comparison import difference, matches
+from wengert.compiler.comparison import difference, matches, pulls_back_alike
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.results import no_number, reduce_results, reduce_values, rows_of_numbers
 from wengert.compiler.trace import (
@@ -50,6 +50,7 @@ from wengert.compiler.trace import (
     rows_of,
 )
 from wengert.derivatives import derivations_of, signature_of
+from wengert.engine import Value
 from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
@@ -72,6 +73,7 @@ class Runtime:
         self.once: set[Any] = set()  # after many a signature is recorded at its second call: the keys seen once
         self.said: set[str] = set()
         self.itself: WeakSet[Any] = WeakSet()  # signatures for which a derivative itself is recorded
+        self.began: int = 0  # when the last run that was watched began: see `comparison`
         self.recording: list[Any] = [None]  # the thread that pops it records
         _runtimes.add(self)
         self.define()
@@ -174,7 +176,7 @@ class Runtime:
                     return eager()
                 if entry.is_current(ran):
                     result, function_run, watch = self.first_run(entry, arguments, 0)
-                    served = watch is not None and self.record(entry, arguments, 0, result, watch)
+                    served = watch is not None and self.record(entry, arguments, 0, result, watch, function_run)
                     if function_run is None:
                         return result
                     if not served:
@@ -246,7 +248,7 @@ class Runtime:
                 return True
             result, function_run, watch = self.first_run(entry, arguments, row)
             known[row] = result if function_run is None else arguments.prepared(function_run.derivative, row)()
-            return watch is not None and self.record(entry, arguments, row, result, watch)
+            return watch is not None and self.record(entry, arguments, row, result, watch, function_run)
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Call:
         """Run the specializations, and return the call with their results."""
@@ -287,6 +289,7 @@ class Runtime:
         """
         recorded, derived = self.recorded_for(arguments)
         call = arguments.prepared(recorded, number)
+        self.began = Value(0.0)._made
         watch = PurityCheck(recorded, arguments.reached_by(call)) if sys.getprofile() is None else None
         result = self.observe(entry, call, watch)
         return result, None if derived is None else derived.run_of(result), watch
@@ -370,8 +373,12 @@ class Runtime:
         for known in (self.compiled.ones, self.compiled.batches) if gone else ():
             known[:] = [each for each in known if each not in gone]
 
-    def record(self, entry: CacheEntry, arguments: Arguments, number: int, result: Any, watch: PurityCheck) -> bool:
-        """Record a run of the function on an example, given its number in a batch; False if that is impossible."""
+    def record(
+        self, entry: CacheEntry, arguments: Arguments, number: int, result: Any, watch: PurityCheck, run: Any = None
+    ) -> bool:
+        """Record a run of the function on an example, given its number in a batch, and for a derivative the run of its
+        function; False if that is impossible.
+        """
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry)
         batched = arguments.signature.batched
@@ -389,8 +396,9 @@ class Runtime:
             recorded, derived = self.recorded_for(arguments)
             nests = derived is None and arguments.signature not in self.itself
             candidate = record(recorded, arguments, arguments.example(number), result, watch, self.apart, nests)
+            candidate.began = self.began
             if derived is not None:
-                candidate.differentiation = derived.of(arguments, number, result)
+                candidate.differentiation = derived.of(arguments, number, run)
             entry.candidate = candidate
         except NotDifferentiable:
             self.record_itself(entry)
@@ -439,7 +447,7 @@ class Runtime:
         if entry.specializations and entry.layout != candidate.layout:
             self.fall_back(entry, "the structure of its result differs between examples")
             return
-        entry.layout = candidate.layout
+        entry.layout, made.began = candidate.layout, candidate.began
         entry.specializations = [*entry.specializations, made]
         entry.least = max(entry.least, made.least)
 
@@ -527,9 +535,11 @@ class Runtime:
         ((made, _),) = served
         if self.derived is not None:
             arguments = read()
-            sample = self.derived.sample(made.checked, function_run)
+            _, derived = self.recorded_for(arguments)
+            sample = self.derived.sample(made.checked, function_run, derived is not None)
             seen = self.observe(entry, functools.partial(arguments.eager, sample))
-            if self.derived.matches(found, seen, made.kernel.agree):
+            alike = self.derived.matches(found, seen, made.kernel.agree)
+            if alike and pulls_back_alike(made, *self.derived.weighted(found, seen, made.checked)):
                 made.checked += 1
                 entry.checks += 1
                 return found
@@ -679,7 +689,7 @@ class Runtime:
                 results = [result] if function_run is None else []
                 if watch is None:
                     return
-                self.record(entry, arguments, 0, result, watch)
+                self.record(entry, arguments, 0, result, watch, function_run)
             if watch.change:
                 if not (watch.is_cache_filled() or id(watch.changed) in copies):
                     return

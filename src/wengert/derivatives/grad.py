@@ -441,6 +441,7 @@ class FunctionRun:
         self.begun = begun
         self.result = result
         self._known: list[tuple[LinearMap, Numbers, Numbers] | None] = []  # once it has been found
+        self._product: Product | None = None  # once it has been asked for
 
     @property
     def known(self) -> tuple[LinearMap, Numbers, Numbers] | None:
@@ -491,10 +492,14 @@ class FunctionRun:
         return slopes if last.kind == "grad" else (run.values()[0], slopes)
 
     def product(self, along: Callable[[int], list[float]], *args: Any, **named: Any) -> Product:
-        """Return the derivative times a vector: see `product`."""
-        if self.known is None:
-            return product(self.derivations[-1], along, *args, **named)
-        return _product(*self.known, along)
+        """Return the derivative times a vector, the first one that is asked for: see `product`."""
+        if self._product is None:
+            known = self.known
+            if known is None:
+                self._product = product(self.derivations[-1], along, *args, **named)
+            else:
+                self._product = _product(*known, along)
+        return self._product
 
 
 def product(derivation: Derivation, along: Callable[[int], list[float]], *args: Any, **named: Any) -> Product:

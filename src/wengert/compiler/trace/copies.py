@@ -30,7 +30,8 @@ def copied(x: Any) -> tuple[Any, set[int]]:
         if id(here) in copies or not _is_copied(here):
             waiting.pop()
         elif kind in (list, dict):
-            copies[id(here)] = made = kind()
+            made: Any = kind()
+            copies[id(here)] = made
             unfilled.append((here, made))
             waiting += here if kind is list else here.values()
         elif isinstance(here, np.ndarray):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert import derivatives
+from wengert import derivatives, modes
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
 from wengert.compiler.ir import Array, Compute, Program, compute_once, fuse, inline, unmask
 from wengert.compiler.trace.arguments import Arguments, Signature
@@ -108,18 +108,26 @@ class Derived:
         """Return the run of `function` that has just returned this result: derivatives can be computed from it."""
         return derivatives.grad.FunctionRun(self.derivations, last_begun(), result)
 
-    def sample(self, number: int, run: Any) -> Any:
+    def sample(self, number: int, run: Any, runs_anew: bool = False) -> Any:
         """Return a function of the same arguments that computes, without the program, what a result is compared with:
         the derivative's product with a vector, another one for each number. It uses a run of `function` for the same
-        arguments, if there was one.
+        arguments, if there was one, and else, if it `runs_anew`, makes one; otherwise it is that of the derivative.
         """
-        if self.last.kind in PRODUCTS:
-            return self.last.derivative if run is None else run.derivative
         along = partial(directions, number)
-        return partial(derivatives.grad.product, self.last, along) if run is None else partial(run.product, along)
+        is_product = self.last.kind in PRODUCTS
+        if run is not None:
+            return run.derivative if is_product else partial(run.product, along)
+        if not runs_anew:
+            return self.last.derivative if is_product else partial(derivatives.grad.product, self.last, along)
+
+        def sampled(*args: Any, **named: Any) -> Any:
+            anew = self.run_of(self.function(*args, **named))
+            return anew.derivative(*args, **named) if is_product else anew.product(along, *args, **named)
+
+        return sampled
 
     def matches(self, found: Any, sample: Any, agree: float) -> bool:
-        """Return True if a result agrees with a sample, up to rounding."""
+        """Return True if the numbers of a result agree with a sample, up to rounding."""
         got = np.array(list(map(number_of, Numbers(found).leaves)), float)
         if self.last.kind in PRODUCTS:
             last_run()  # that of the sample: the program goes on
@@ -137,11 +145,35 @@ class Derived:
                 if not abs(first - number_of(sample.values[0])) <= agree * abs(first):
                     return False
             else:
-                order = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, range(len(got)))).leaves
-                got[np.array(order, np.int64)] = got.copy()
+                got[self._order(sample)] = got.copy()
             matrix = got.reshape(len(want), -1)
             products = [matrix @ vector, np.abs(matrix) @ vector]
         return bool((np.abs(products[0] - want) <= agree * (np.abs(want) + products[1])).all())
+
+    def _order(self, sample: Any) -> Any:
+        """Return the places of a derivative's numbers among those of its matrix, row by row."""
+        count = len(sample.tangents) * len(sample.vector)
+        made = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, range(count))).leaves
+        return np.array(made, np.int64)
+
+    def weighted(self, found: Any, sample: Any, number: int) -> tuple[Sequence[Any], ...]:
+        """Return the numbers of a result and their weights, and Values or numbers of the sample and theirs, others for
+        each number: both sums, so weighted, are the same, and so are their derivatives. None of a sparse derivative,
+        which consists of floats.
+        """
+        ours = Numbers(found).leaves
+        if self.last.kind == "sparse":
+            return (), (), (), ()
+        if self.last.kind in PRODUCTS:
+            weights = directions(number, len(ours))
+            return ours, weights, Numbers(sample).leaves, weights
+        if self.last.kind == "value_and_grad":
+            own, slope = directions(number, 2)
+            theirs, others = [sample.values[0], *sample.tangents], [own, slope]
+            return ours, [own, *(slope * np.array(sample.vector)).tolist()], theirs, others
+        others = directions(number, len(sample.tangents))
+        matrix = np.outer(others, sample.vector).reshape(-1)
+        return ours, matrix[self._order(sample)].tolist(), sample.tangents, others
 
     def entries(self, program: Program) -> tuple[Array, coloring.Pattern]:
         """Return the nonzeros that the program of a sparse derivative computes, see `compressed`, and their pattern."""
@@ -150,8 +182,8 @@ class Derived:
         number = next(step.expr[1] for step in program.steps if isinstance(step, Compute) and step.out is which)
         return nonzeros, self.patterns[int(number)]
 
-    def of(self, arguments: Arguments, number: int, result: Any) -> Differentiation:
-        """Return how to differentiate the program of a run on an example, which had this result.
+    def of(self, arguments: Arguments, number: int, run: Any) -> Differentiation:
+        """Return how to differentiate the program of a run of `function` on an example.
 
         Raises:
             NotDifferentiable: the arguments to differentiate with respect to are not all inputs of the program.
@@ -174,7 +206,25 @@ class Derived:
             made.append((kind, inputs, names))
         along = [name for extra in self.extras for name in signature.arrays[extra]]
         directions = [given[extra] for extra in self.extras]
-        return Differentiation(self, made, Numbers(result, "the result"), along, directions)
+        are_values = signature.batched or self._gives_values(arguments, run)
+        return Differentiation(self, made, Numbers(run.result, "the result"), along, directions, are_values)
+
+    def _gives_values(self, arguments: Arguments, run: Any) -> bool:
+        """Return True if the derivative itself, computed from a run of `function`, consists of Values: not if the
+        parameters have dropped out of it.
+        """
+        if self.last.kind == "sparse":
+            return False
+        if modes.grad_disabled():  # the program will serve elsewhere too
+            run = derivatives.grad.FunctionRun(self.derivations, run.begun, run.result)
+        with modes.recorded():
+            sample = arguments.eager(self.sample(0, run))
+        if self.last.kind in PRODUCTS:
+            last_run()  # that of the sample
+            sample = Numbers(sample).leaves
+        else:
+            sample = sample.tangents
+        return any(isinstance(x, Value) for x in sample)
 
 
 @dataclass
@@ -186,6 +236,7 @@ class Differentiation:
     outputs: Numbers  # the function's result
     along: list[str]  # the inputs that give a direction
     directions: list[Any]  # the arguments that do
+    are_values: bool  # whether the derivative consists of Values, if the program has parameters
 
     def apply(self, candidate: Candidate) -> None:
         """Differentiate the program of a recording that was just lifted.
@@ -195,8 +246,8 @@ class Differentiation:
         """
         program = candidate.lifted.program
         is_sparse = self.levels[-1][0] == "sparse"
-        are_values = not is_sparse and (bool(candidate.value_inputs) or len(candidate.own) > 0)
-        self.derived.on_parameters |= are_values and not candidate.value_inputs
+        are_values = self.are_values and not is_sparse and len(candidate.own) > 0
+        self.derived.on_parameters |= are_values
         batched = any(array.batched for array in program.of_role("input"))
 
         def entries(names: list[str]) -> None:

@@ -98,6 +98,7 @@ class Candidate:
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
         self.guards: Guards = Guards(run.guards_in_words(), run.sides)
         self.differentiation: Any = None  # of the program, if a derivative is compiled: see `derived`
+        self.began: int = 0  # when the function itself began, in ticks
         self.has_nested: bool = bool(run.nested)
         self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
         self._picks: list[Pick] = picks

@@ -124,6 +124,7 @@ class Specialization(Executable):
 
     def __post_init__(self) -> None:
         self.clause: str = ""  # the rule by which it runs
+        self.began: int = 0  # when the function's run that was recorded began: Values made before are from outside
         self.bind(self, np)
 
     def broken(self, space: Workspace) -> str:
