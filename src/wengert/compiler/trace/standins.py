@@ -6,8 +6,8 @@ that behave like them. The recorded function finds them under the original names
 
 from __future__ import annotations
 
-import dis
 import math
+import operator
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wengert import interpolation, linalg
+from wengert.compiler.trace.bytecode import bytecode_of
 from wengert.compiler.trace.traced_arrays import ASKED, TracedArray, choice, fillable, presented
 from wengert.compiler.trace.tracers import FINITE, Bool, computed, concrete, converted, is_traced, number_of, recorded
 from wengert.engine import Value
@@ -32,7 +33,6 @@ __all__ = ["STANDINS", "ModuleView"]
 ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
         "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
-ASSIGNMENTS = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # to items
 ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # for a finite number they raise at most one kind of error
 
 
@@ -78,7 +78,9 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         kinds = set(map(type, numbers))
         mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
         mixed = mixed or (len(kinds) > 1 and not kinds.isdisjoint((bool, np.bool_)))
-        if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # the position of a nan matters
+        traced = next((x for x in found if is_traced(x)), None)
+        # The position of a nan matters, and so does which of the arguments it is if the function asks for identity.
+        if mixed or traced is None or any(n != n for n in numbers) or traced.recorder.tells_bools:
             return builtin(found)
         if len(numbers) == 1 and isinstance(numbers[0], int):  # stays an index
             return found[0]
@@ -95,6 +97,11 @@ def _asked_at(line: Any, recorder: Any, builtin: Any, found: Any) -> None:
     recorder.line = line
     builtin(found)
     recorder.line = None
+
+
+def _identity(function: Any) -> Callable[[Any, Any], Any]:
+    """Return `operator.is_` or `is_not` for traced bools, each of which is one of two objects."""
+    return lambda x, y: function(*[x.concrete() if type(x) is Bool else x for x in (x, y)])
 
 
 def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:
@@ -215,6 +222,7 @@ STANDINS |= {
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
+STANDINS |= {id(f): _identity(f) for f in (operator.is_, operator.is_not)}
 STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 
 
@@ -256,7 +264,7 @@ def _filled(function: Any) -> Callable[..., Any]:
         args = tuple([np.empty(x.shape, x.dtype) if type(x) is TracedArray else concrete(x) for x in args])
         made = function(*args, **named)
         is_array = type(made) is np.ndarray and made.dtype == np.float64 and made.ndim
-        return fillable(made) if is_array and ASSIGNMENTS.intersection(sys._getframe(1).f_code.co_code[::2]) else made
+        return fillable(made) if is_array and bytecode_of(sys._getframe(1).f_code).assigns_items else made
 
     return call
 

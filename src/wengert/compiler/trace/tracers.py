@@ -337,7 +337,14 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
     recorder = _recorder_of(xs)
     if not recorder.open:
         return result
-    return (Bool if is_bool(result) else Number)(recorder, result, BY_NAME[name](*map(as_operand, xs)))
+    node = BY_NAME[name](*map(as_operand, xs))
+    return _bool(recorder, result, node) if is_bool(result) else Number(recorder, result, node)
+
+
+def _bool(recorder: Any, number: Any, node: Any, asked: Any = None) -> Any:
+    """Return a traced bool; the bool itself, with a guard, if the function may ask which of the two it is."""
+    made = Bool(recorder, number, node, asked)
+    return made.concrete() if recorder.tells_bools else made
 
 
 def converted(x: Any, kind: Any) -> Any:
@@ -345,7 +352,7 @@ def converted(x: Any, kind: Any) -> Any:
     if not is_traced(x) or not x.recorder.open:
         return kind(number_of(x))
     if is_bool(kind()):
-        return Bool(x.recorder, kind(x.number), x._node, x.asked)
+        return _bool(x.recorder, kind(x.number), x._node, x.asked)
     if type(x) is Integer and kind is int:
         return Integer(x.recorder, int(x.number), x._node, x.name, x.fixed, x.base, x.steps)
     made = Number(x.recorder, kind(x.number), x.operand())
