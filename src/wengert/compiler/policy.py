@@ -12,9 +12,21 @@ table): recording and compiling a program takes as long as running 700 to 1,500 
 from __future__ import annotations
 
 __all__ = ["AGAIN", "AT_ONCE", "BRANCHES", "CACHE", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS"]
-__all__ += ["LARGE", "MATRIX", "PAUSE", "PAYS", "PRODUCTS", "RETURNS", "ROOM", "SAVES", "SIGNATURES", "SPECIALIZATIONS"]
+__all__ += [
+    "LARGE",
+    "MATRIX",
+    "PAUSE",
+    "PAYS",
+    "PRODUCTS",
+    "REACHED",
+    "RETURNS",
+    "ROOM",
+    "SAVES",
+    "SIGNATURES",
+    "SPECIALIZATIONS",
+]
 __all__ += ["STRIPS", "UNLOCKED", "compiles", "lifts", "numpy_from", "pause", "pays_from", "products_from"]
-__all__ += ["python_strip", "strip", "unlocked_from"]
+__all__ += ["python_strip", "strip", "too_much", "unlocked_from"]
 
 LARGE = 5_000  # programs of more operations are lifted only
 EXAMPLES = 32  # once this many examples have run
@@ -33,7 +45,10 @@ AGAIN = 1_000  # a call of several results and this many operations runs forward
 SPECIALIZATIONS = 32  # of one signature; beyond, the function runs uncompiled
 SIGNATURES = 256  # of a function; beyond, those of dead objects are dropped, then the least recently used ones,
 RETURNS = 8  # until this many dropped ones have come back
-CHANGES = 4  # after this many watched runs that changed objects, as caches do, the function runs uncompiled
+CHANGES = 4  # after this many watched runs in which objects changed, as caches do, the function runs uncompiled, and
+# is watched again at calls whose number is a power of two
+REACHED = 200_000  # objects, numbers and Values aside, that are looked at for what a function can reach; beyond, it
+# runs uncompiled
 INVALIDATIONS = 3  # the number of specializations of a signature that may turn out to be wrong
 
 
@@ -106,6 +121,18 @@ def strip(numbers: int) -> int:
     vector, short, longest = STRIPS
     each = 8 * max(numbers, 1)
     return min(max(CACHE // each, min(short, ROOM // each), vector), longest) // vector * vector
+
+
+def too_much(name: str) -> str:
+    """Explain why a function that reaches too many objects runs uncompiled, and what to do.
+
+    Args:
+        name: the place of the last object that was looked at.
+    """
+    return (
+        f"it can reach more than {REACHED:,} objects by the names in it, as in {name}: pass what it needs as an "
+        "argument, or keep numbers in lists of floats or arrays"
+    )
 
 
 def python_strip(numbers: int) -> int:

@@ -4,8 +4,8 @@ from wengert.compiler.trace.arguments import Arguments, Reader, StaticSpec, are_
 from wengert.compiler.trace.derived import Derived, derived_from, entries_in
 from wengert.compiler.trace.differentiate import NotDifferentiable
 from wengert.compiler.trace.layout import ResultLayout
-from wengert.compiler.trace.purity import DRAWS, PurityCheck
-from wengert.compiler.trace.randomness import random_state
+from wengert.compiler.trace.purity import DRAWS, DrawsCheck, PurityCheck
+from wengert.compiler.trace.randomness import is_alone, random_state
 from wengert.compiler.trace.readers import readers_of
 from wengert.compiler.trace.recorder import Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.trace.recording import Candidate, numbers_in, primal_of, record
@@ -14,9 +14,10 @@ from wengert.compiler.trace.specialization import Specialization, lines_apart
 from wengert.compiler.trace.structure import Aux, kind_of
 from wengert.compiler.trace.tracers import number_of
 
-__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "NotDifferentiable", "PurityCheck", "ResultLayout"]
+__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "DrawsCheck", "NotDifferentiable", "PurityCheck"]
 __all__ += [
     "Reader",
+    "ResultLayout",
     "Specialization",
     "StaticSpec",
     "Unrecordable",
@@ -25,6 +26,6 @@ __all__ += [
     "derived_from",
     "entries_in",
 ]
-__all__ += ["flatten_argument", "is_watched", "kind_of", "lines_apart", "number_of"]
+__all__ += ["flatten_argument", "is_alone", "is_watched", "kind_of", "lines_apart", "number_of"]
 __all__ += ["numbers_in", "primal_of", "random_state", "readers_of", "record", "recorder_of_thread"]
 __all__ += ["rows_of"]

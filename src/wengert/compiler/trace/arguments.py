@@ -19,7 +19,16 @@ from wengert._forks import Lock
 from wengert.compiler import policy
 from wengert.compiler.call import is_exact
 from wengert.compiler.trace.keys import Itself, key_of, objects_in
-from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items, widened
+from wengert.compiler.trace.rows import (
+    bound_to,
+    called,
+    lengths_of,
+    rows_of,
+    same_length,
+    tree_items,
+    tree_parts,
+    widened,
+)
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
@@ -396,8 +405,8 @@ def are_wide(arguments: Any) -> bool:
 
 
 def _is_narrow(x: Any) -> bool:
-    if isinstance(x, (tuple, dict)):  # as `tree_items`, which would make a list of all
-        return any(map(_is_narrow, x.values() if isinstance(x, dict) else x))
+    if (parts := tree_parts(x)) is not None:  # as `tree_items`, which would make a list of all
+        return any(map(_is_narrow, parts))
     return isinstance(x, (np.generic, np.ndarray)) and x.dtype.kind in "fiub" and x.dtype not in WIDE
 
 

@@ -17,6 +17,7 @@ from wengert.compiler.call import reference_to
 
 __all__ = ["Itself", "key_of", "objects_in"]
 
+GENERATORS = (random.Random, np.random.Generator)
 BY_VALUE = (str, bytes, bool, int, complex, range, frozenset, Fraction, Decimal, date, datetime)
 
 
@@ -63,18 +64,18 @@ def key_of(x: Any) -> Any:
     kind = type(x)
     if x is None or kind in BY_VALUE:
         return kind, x
-    if kind is float or isinstance(x, np.generic):
+    if kind is float or issubclass(kind, np.generic):
         return kind, repr(x)  # as text nan equals nan, and -0.0 differs from 0.0
     parts: Any
-    if isinstance(x, tuple):
-        parts = x
+    if issubclass(kind, tuple):
+        parts = tuple.__iter__(x)
     elif kind is MethodType:
         parts = x.__func__, x.__self__
     elif "__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen:
-        parts = [getattr(x, field.name) for field in fields(x)]
+        parts = [getattr(x, field.name) for field in fields(kind)]
     elif kind is set:
         return kind, frozenset(x)
-    elif hasattr(kind, "__next__") or isinstance(x, (random.Random, np.random.Generator)):
+    elif any("__next__" in vars(base) for base in kind.__mro__) or issubclass(kind, GENERATORS):
         return kind  # a new one at each call, and none can be part of a program
     else:
         return Itself(x)

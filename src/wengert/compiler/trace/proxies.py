@@ -11,7 +11,6 @@ read of it is noted (frozen).
 from __future__ import annotations
 
 import copy
-import dis
 import enum
 import functools
 import importlib
@@ -39,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler import policy
 from wengert.compiler.call import (
     KINDS,
     MISSING,
@@ -49,8 +49,10 @@ from wengert.compiler.call import (
     Place,
     PlaceGroup,
     attributes_of,
+    dict_of,
     look,
 )
+from wengert.compiler.trace.bytecode import names_of
 from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
@@ -58,7 +60,7 @@ from wengert.compiler.trace.traced_arrays import presented
 from wengert.compiler.trace.tracers import FLOATS, Number, concrete
 from wengert.engine import Value
 
-__all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
+__all__ = ["Proxies", "closes_over", "of_class", "own", "spelt"]
 
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
 # The names of functions that may read an attribute which no code names, and what a class holds as data.
@@ -79,6 +81,9 @@ def spelt(key: Any) -> str:
     return repr(key) if type(key) in PLAIN else type(key).__name__
 
 
+METHODS = (FunctionType, staticmethod, classmethod)
+
+
 def of_class(kind: type, name: str) -> Any:
     """Look up a name in a class and its bases; MISSING if it is not defined."""
     for base in kind.__mro__:
@@ -87,14 +92,21 @@ def of_class(kind: type, name: str) -> Any:
     return MISSING
 
 
+def has(x: Any, name: str) -> bool:
+    """Return True if the class of an object defines a name. The object may be one that answers to every name, and so
+    may its class: neither is asked.
+    """
+    return of_class(type(x), name) is not MISSING
+
+
 def is_data(found: Any) -> bool:
     """Return True for a descriptor that takes precedence over an object's own attributes: a property, a slot."""
-    return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
+    return has(found, "__set__") or has(found, "__delete__")
 
 
 def is_default(found: Any) -> bool:
     """Return True for a class attribute that serves objects which have none of their own."""
-    return found is not MISSING and not hasattr(type(found), "__get__")
+    return found is not MISSING and not has(found, "__get__")
 
 
 def own(x: Any, name: str) -> Any:
@@ -107,22 +119,15 @@ def own(x: Any, name: str) -> Any:
         return look(ATTRIBUTE, x, name)
     if is_data(found):  # a property runs code
         return MISSING
-    if not isinstance(found, (FunctionType, staticmethod, classmethod)) and hasattr(type(found), "__get__"):
-        return getattr(x, "__dict__", {}).get(name, MISSING)
+    if type(found) not in METHODS and has(found, "__get__"):
+        return dict_of(x).get(name, MISSING)
     now = look(ATTRIBUTE, x, name)
-    return MISSING if getattr(now, "__func__", now) is getattr(found, "__func__", found) else now
+    return MISSING if inner(now) is inner(found) else now
 
 
-@functools.lru_cache(4096)
-def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return the globals that code reads, those that it sets, and the attributes that it names."""
-    read, written, attributes = set(), set(), set(code.co_names)
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            read.add(instruction.argval)
-        elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            written.add(instruction.argval)
-    return frozenset(read), frozenset(written), frozenset(attributes)
+def inner(x: Any) -> Any:
+    """Return the function of a method; other objects as they are."""
+    return x.__func__ if type(x) in (MethodType, staticmethod, classmethod) else x
 
 
 def closes_over(x: Any) -> Iterator[tuple[str, Any]]:
@@ -232,7 +237,7 @@ class Proxies:
     def proxy(self, x: Any, name: str) -> Any:
         """Return the proxy of an object that was read, or passed."""
         kind = type(x)
-        if kind in PLAIN or kind is float or isinstance(x, (Value, CallPath)):  # a compiled function follows itself
+        if kind in PLAIN or kind is float or issubclass(kind, (Value, CallPath)):  # a compiled function follows itself
             return x
         if id(x) in STANDINS:
             return STANDINS[id(x)]
@@ -241,9 +246,9 @@ class Proxies:
         make = MAKERS.get(kind)
         if make is not None:
             return make(self, x, name)
-        if isinstance(x, type):
+        if issubclass(kind, type):
             return self._class(x, name)
-        if isinstance(x, weakref.ref):
+        if issubclass(kind, weakref.ref):
             return self._refuse(f"it reads {name}, a weak reference: let it read the object")
         if is_derivable(kind):
             return self._object(x, name)
@@ -499,9 +504,9 @@ class Proxies:
         object: it does override it, or the class has no function there.
         """
         found = of_class(type(x), n)
-        if not hasattr(type(found), "__get__"):
+        if not has(found, "__get__"):
             return True
-        if isinstance(found, (FunctionType, staticmethod, classmethod)):
+        if type(found) in METHODS:
             self.note(ATTRIBUTE, x, n, name)
         else:
             held = weakref.ref(x) if id(x) in self.passed else lambda: x
@@ -555,7 +560,9 @@ class Proxies:
             self.note(CLASS, kind, n, f"{name}.{n}")
 
     def _is_followed(self, f: Any) -> bool:
-        return getattr(f, "__code__", None) in self.ran or hasattr(f, "__wrapped__")
+        if type(f) is FunctionType:
+            return f.__code__ in self.ran or "__wrapped__" in vars(f)
+        return type(f).__name__ == CYTHON and hasattr(f, "__wrapped__")
 
     def _refuse(self, why: str) -> None:
         if self.recorder.open:
@@ -571,31 +578,33 @@ class Proxies:
             Unrecordable: its type is written in C, and it may change unnoticed.
         """
         kind = type(x)
-        if isinstance(x, np.void):
+        if issubclass(kind, np.void):
             self._refuse(f"it reads {name}, a record of an array, which may change without being seen: read the array")
-        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
-            if x.__self__ is not None and not isinstance(x.__self__, (ModuleType, type)):
+        if kind in (BuiltinFunctionType, MethodWrapperType):
+            if x.__self__ is not None and not issubclass(type(x.__self__), (ModuleType, type)):
                 self.freeze(x.__self__, name)
             return x
-        if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, CONSTANT) and not is_python(kind)):
+        if issubclass(kind, (CallPath, weakref.ref)) or (issubclass(kind, CONSTANT) and not is_python(kind)):
             return x
         if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
             return x
         self._frozen[id(x)] = x
-        if isinstance(x, FunctionType):
+        if len(self._frozen) > policy.REACHED:
+            self._refuse(policy.too_much(name))
+        if kind is FunctionType:
             self._freeze_function(x)
         elif kind in PARTS:
             for part in PARTS[kind](x):
                 self.freeze(part, name)
-        elif isinstance(x, type):
+        elif issubclass(kind, type):
             self._freeze_class(x, name)
         elif kind is LRU_CACHE:
             self._note_cache(x, name)
         elif kind is np.ndarray:
             self._note_array(x, name)
-        elif isinstance(x, array):
+        elif issubclass(kind, array):
             self.note(CALL, x.tobytes, None, name)
-        elif isinstance(x, np.ndarray):
+        elif issubclass(kind, np.ndarray):
             self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
         else:
             self._freeze_object(x, name)
@@ -628,23 +637,23 @@ class Proxies:
 
     def _freeze_object(self, x: Any, name: str) -> None:
         kind = type(x)
-        if isinstance(x, (weakref.WeakSet, weakref.WeakValueDictionary)):
+        if issubclass(kind, (weakref.WeakSet, weakref.WeakValueDictionary)):
             self._refuse(f"it reads {name}, a {kind.__name__}, which may change without being seen")
-        if isinstance(x, enum.Enum):
+        if issubclass(kind, enum.Enum):
             self.freeze(self.note(ATTRIBUTE, x, "_value_", f"{name}.value"), f"{name}.value")
         state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
-        if isinstance(x, (list, dict, deque, MappingProxyType)):
-            keys = None if isinstance(x, (list, deque)) else list(x)
-            values = list(x) if isinstance(x, (list, deque)) else list(x.values())
+        if issubclass(kind, (list, dict, deque, MappingProxyType)):
+            keys = None if issubclass(kind, (list, deque)) else list(x)
+            values = list(x) if keys is None else list(x.values())
             self.items.append(Items(x, values, None, keys, name))
             for item in values:
                 self.freeze(item, name)
-        elif isinstance(x, (set, frozenset)):
+        elif issubclass(kind, (set, frozenset)):
             self.items.append(Items(x, list(x), None, None, name))
-        elif isinstance(x, tuple):
-            for item in x:
+        elif issubclass(kind, tuple):
+            for item in tuple.__iter__(x):
                 self.freeze(item, name)
-        elif state is not object and not (issubclass(state, SEEN) or hasattr(kind, "__get__")):  # no descriptor
+        elif state is not object and not (issubclass(state, SEEN) or has(x, "__get__")):  # no descriptor
             what = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
             self._refuse(f"it reads {name}, a {what}, which is written in C and may change without being seen")
         self._freeze_class(kind, kind.__name__)
@@ -685,7 +694,7 @@ class Proxies:
         x = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         for base in (x if isinstance(x, type) else type(x)).__mro__:
             for part in [part for thing in list(vars(base).values()) for part in parts_of(thing)]:
-                if getattr(part, "__code__", None) is code:
+                if type(part) is FunctionType and part.__code__ is code:
                     self._freeze_function(part)
 
     # -- after recording ----------------------------------------------------------------------------------------------

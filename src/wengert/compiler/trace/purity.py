@@ -9,33 +9,33 @@ effect.
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import importlib
 import random
 import sys
 import zlib
 from array import array
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from itertools import pairwise
 from operator import attrgetter, is_, methodcaller
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.call import MISSING, CallPath, look
+from wengert.compiler import policy
+from wengert.compiler.call import MISSING, CallPath, attributes_of, dict_of, look
+from wengert.compiler.trace.bytecode import bytecode_of, names_of, tells_bools, tells_numbers
 from wengert.compiler.trace.call_trace import CallTrace, is_aside
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_python, is_standard
-from wengert.compiler.trace.proxies import CELL, READS_ALL, attributes_of, closes_over, names_of, own, spelt, walks
-from wengert.compiler.trace.randomness import random_state
+from wengert.compiler.trace.proxies import CELL, READS_ALL, closes_over, has, inner, own, spelt, walks
+from wengert.compiler.trace.randomness import SHARED, draws_for_all, is_alone, random_state
 from wengert.compiler.trace.recorder import watching
 from wengert.engine import Value
 from wengert.ops import TABLE
 
-__all__ = ["DRAWS", "PurityCheck"]
+__all__ = ["DRAWS", "DrawsCheck", "PurityCheck"]
 
 DRAWS = "it draws random numbers"
 
@@ -50,8 +50,9 @@ _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
-TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # before an `is`
 COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
+GENERATORS = (random.Random, np.random.RandomState, np.random.MT19937)
+OF_RANDOM = vars(random)
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # the code that imports a module for the first time
 
 
@@ -66,6 +67,7 @@ class PurityCheck:
         tells_bools: True if it asks whether something is True or False itself.
         effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
+        draws: True if it was seen to call a random number generator that all threads share.
         path: the calls that were made.
     """
 
@@ -75,6 +77,7 @@ class PurityCheck:
         self.tells_bools: bool = False
         self.effect: str = ""
         self.change: str = ""
+        self.draws: bool = False
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
@@ -82,6 +85,7 @@ class PurityCheck:
         self._numbers: list[tuple[float, float]] = []
         self._objects: list[tuple[Any, str]] = []  # whose attributes are noted when the code names them
         self.seen: dict[int, Any] = {}
+        self._reached: int = 0  # of these, Values in lists aside
         self._classes: set[type] = set()
         self.reads_all: bool = False
         self.walks_all: bool = False  # names are computed, so all attributes are noted
@@ -97,42 +101,48 @@ class PurityCheck:
             kind = type(x)
             if not (kind is float or kind in PLAIN or x is MISSING or id(x) in self.seen):
                 self.seen[id(x)] = x
+                self._reached += 1
+                if self._reached > policy.REACHED:
+                    self.effect = self.effect or policy.too_much(name)
+                    return
                 waiting += self._entered(x, kind, name)
 
     def _entered(self, x: Any, kind: Any, name: str) -> Any:
-        """Note one object, and return what can be reached from it."""
-        if isinstance(x, Value):
+        """Note one object, and return what can be reached from it. No code of its class runs."""
+        if issubclass(kind, Value):
             self._note_value(x)
             return ()
         if kind is FunctionType:
             found = [(look(CELL, cell, None), free) for free, cell in closes_over(x)]
             for free, cell in closes_over(x):
                 self._keep(cell, free, lambda cell: [look(CELL, cell, None)])
-            wrapped = getattr(x, "__wrapped__", None)
-            held = [(each, x.__name__) for each in (x.__defaults__, x.__kwdefaults__, wrapped) if each]
+            wrapped = vars(x).get("__wrapped__")
+            held = [(each, x.__name__) for each in (x.__defaults__, x.__kwdefaults__, wrapped) if each is not None]
             return [*found, *held, *self._object(x, name)]
         if kind is MethodType:
             return (x.__func__, name), (x.__self__, name)
-        if isinstance(x, LRU_CACHE):
-            self.path.cached.add(id(getattr(x.__wrapped__, "__code__", None)))
+        if kind is LRU_CACHE:
+            if type(x.__wrapped__) is FunctionType:
+                self.path.cached.add(id(x.__wrapped__.__code__))
             self._keep(x, f"the cache of {name}", lambda x: x.cache_info()[1::2])
             return ((x.__wrapped__, name),)
-        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
+        if kind in (BuiltinFunctionType, MethodWrapperType):
             of = x.__self__
-            return () if of is None or isinstance(of, (ModuleType, type)) else ((of, name),)
-        if isinstance(x, (attrgetter, methodcaller)):  # their names are not in any code
+            return () if of is None or issubclass(type(of), (ModuleType, type)) else ((of, name),)
+        if kind in (attrgetter, methodcaller):  # their names are not in any code
             self.walks_all = True
             return [pair for y, of in list(self._objects) for pair in self._attributes(y, of, set())]
-        if isinstance(x, functools.partial):
+        if issubclass(kind, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
-        if isinstance(x, CallPath):  # its own cache is no effect
+        if issubclass(kind, CallPath):  # its own cache is no effect
             return [(x.function, name)]
-        if isinstance(x, tuple):
-            return [(item, f"{name}[{n}]") for n, item in enumerate(x) if type(item) is not float]
-        if isinstance(x, (list, deque)):
-            self._keep(x, name, list)
+        if issubclass(kind, tuple):
+            return [(item, f"{name}[{n}]") for n, item in enumerate(tuple.__iter__(x)) if type(item) is not float]
+        if issubclass(kind, (list, deque)):
+            items = list.__iter__ if issubclass(kind, list) else deque.__iter__
+            self._keep(x, name, lambda x: [*items(x)])
             found = []
-            for n, item in enumerate(x):
+            for n, item in enumerate(items(x)):
                 if type(item) is Value:  # there may be many, and none needs a name
                     if id(item) not in self.seen:
                         self.seen[id(item)] = item
@@ -140,30 +150,32 @@ class PurityCheck:
                 elif type(item) is not float:
                     found.append((item, f"{name}[{n}]"))
             return found if kind in (list, deque) else [*found, *self._object(x, name)]
-        if isinstance(x, dict):
-            self._keep(x, name, lambda x: [*x, *x.values()])
-            found = [(item, f"{name}[{spelt(key)}]") for key, item in x.items() if type(item) is not float]
+        if issubclass(kind, dict):
+            self._keep(x, name, lambda x: [*dict.__iter__(x), *dict.values(x)])
+            found = [(item, f"{name}[{spelt(key)}]") for key, item in dict.items(x) if type(item) is not float]
+            if issubclass(kind, defaultdict):
+                found.append((x.default_factory, name))
             return found if kind is dict else [*found, *self._object(x, name)]
-        if isinstance(x, (set, bytearray, array)):
-            self._keep(x, name, frozenset if isinstance(x, set) else bytes)
-            return [(item, name) for item in x] if isinstance(x, set) else ()
-        if isinstance(x, np.ndarray):
+        if issubclass(kind, (set, bytearray, array)):
+            self._keep(x, name, frozenset if issubclass(kind, set) else bytes)
+            return [(item, name) for item in set.__iter__(x)] if issubclass(kind, set) else ()
+        if issubclass(kind, np.ndarray):
             if x.dtype != object:
                 self._keep(x, name, lambda x: (x.shape, zlib.crc32(x.tobytes())))
                 return ()
             self._keep(x, name, lambda x: x.ravel().tolist())
             return [(item, name) for item in x.ravel().tolist()]
-        if isinstance(x, random.SystemRandom):  # which has no state to compare
+        if issubclass(kind, random.SystemRandom):  # which has no state to compare
             self.effect = self.effect or DRAWS
-        elif isinstance(x, random.Random):
+        elif issubclass(kind, random.Random):
             self._keep(x, name, lambda x: x.getstate())
-        elif isinstance(x, np.random.Generator):
+        elif issubclass(kind, np.random.Generator):
             self._keep(x, name, lambda x: str(x.bit_generator.state))
-        elif isinstance(x, np.random.RandomState):
+        elif issubclass(kind, np.random.RandomState):
             self._keep(x, name, lambda x: str(x.get_state()))
-        elif isinstance(x, CONSUMED) or (hasattr(kind, "__next__") and not is_python(kind)):
+        elif issubclass(kind, CONSUMED) or (has(x, "__next__") and not is_python(kind)):
             self.effect = self.effect or f"it reads {name}, an iterator, which can be read once"
-        elif isinstance(x, type):
+        elif issubclass(kind, type):
             return self._of_class(x, name)
         else:
             return [(kind, kind.__name__), *self._object(x, name)]
@@ -179,9 +191,9 @@ class PurityCheck:
                 self._classes.add(base)
                 self._keep(base, name, lambda x: [*vars(x).values()])
                 for n, thing in list(vars(base).items()):
-                    inner = getattr(thing, "__func__", getattr(thing, "fget", thing))
-                    if callable(inner) or not n.startswith("__"):
-                        yield inner, n
+                    part = thing.fget if issubclass(type(thing), property) else inner(thing)
+                    if has(part, "__call__") or not n.startswith("__"):
+                        yield part, n
 
     def _object(self, x: Any, name: str) -> list[tuple[Any, str]]:
         """Note an object's own attributes, as far as the code names them."""
@@ -191,15 +203,15 @@ class PurityCheck:
     def _attributes(self, x: Any, name: str, names: set[str]) -> list[tuple[Any, str]]:
         """Note some attributes of an object or a module, and return their values."""
         named = [n for n in names if n[:2] != "__"]
-        if isinstance(x, ModuleType):
-            there = vars(x)
+        if issubclass(type(x), ModuleType):
+            there = dict_of(x)
             if is_known(there):
                 return []
-            self._keep(x, name, lambda x: [vars(x).get(n, MISSING) for n in named])
+            self._keep(x, name, lambda x: [dict_of(x).get(n, MISSING) for n in named])
             return [(there[n], f"{name}.{n}") for n in named if n in there]
         if self.reads_all or self.walks_all or walks(type(x), self.mentioned):
-            self._keep(x, name, lambda x: [getattr(x, n, None) for n in attributes_of(x)])
-            return [(getattr(x, n), f"{name}.{n}") for n in attributes_of(x)]
+            self._keep(x, name, lambda x: [own(x, n) for n in attributes_of(x)])
+            return [(own(x, n), f"{name}.{n}") for n in attributes_of(x)]
         then = [own(x, n) for n in named]
         if named:
             self._saved.append((x, name, lambda x: [own(x, n) for n in named], then))
@@ -213,12 +225,14 @@ class PurityCheck:
         read, written, attributes = names_of(code)
         new = set(attributes) - self.mentioned
         self.mentioned |= attributes
-        self.tells_bools |= tells_bools(code)
+        self.tells_bools |= tells_bools(code, names)
+        if tells_numbers(code):
+            self.effect = self.effect or "it asks by `is` whether a number is a constant: write =="
         if written:
             asked = sorted(written)
             self._keep(names, f"the global {asked[0]}", lambda names: [names.get(n, MISSING) for n in asked])
         waiting = [(names[n], n) for n in read if n in names]
-        waiting += [(sys.modules[n], n) for n in imported_by(code) if n in sys.modules]
+        waiting += [(sys.modules[n], n) for n in bytecode_of(code).imported if n in sys.modules]
         self.walks_all |= not COMPUTED.isdisjoint(attributes)
         self.reads_all |= not READS_ALL.isdisjoint(new)
         if new:
@@ -229,28 +243,42 @@ class PurityCheck:
     def _keep(self, x: Any, name: str, state: Callable[[Any], Any]) -> None:
         self._saved.append((x, name, state, state(x)))
 
-    def compare(self) -> None:
+    def compare(self, alone: bool) -> None:
+        """Look for changes. Values that have changed are the function's doing, unless another thread ran meanwhile."""
         if self.effect or self.change:
             return
         for x, name, state, then in self._saved:
             if not _same(state(x), then):
-                self.change = f"it changes {name}"
+                self.change = f"it changes {name}" if alone else f"it, or another thread meanwhile, changes {name}"
                 return
         now = [(v._data, v.grad) for v in self._values]
         if now != self._numbers and repr(now) != repr(self._numbers):  # as text nan equals nan
-            self.effect = "it changes the data or the gradient of a Value"
+            if alone:
+                self.effect = "it changes the data or the gradient of a Value"
+            else:
+                self.change = "it, or another thread meanwhile, changes the data or the gradient of a Value"
 
     # -- during the run -----------------------------------------------------------------------------------------------
 
     def run(self, call: Callable[[], Any]) -> Any:
         """Make the call and return its result; afterwards `effect` and `change` say what it did."""
-        before = random_state()
+        before, alone = random_state(), is_alone()
         with watching():
             result = self.path.follow(call, self)
+        alone = alone and is_alone()
         if random_state() != before:
-            self.effect = self.effect or DRAWS
-        self.compare()
+            if self.draws or alone:
+                self.effect = self.effect or DRAWS
+            elif self._may_draw():
+                self.change = self.change or "random numbers were drawn meanwhile, perhaps by another thread"
+        self.compare(alone)
         return result
+
+    def _may_draw(self) -> bool:
+        """Return True if the function can reach a random number generator that all share, by any name in its code."""
+        if self.walks_all or not self.mentioned.isdisjoint(("random", "modules", "import_module")):
+            return True
+        return any(type(x) in GENERATORS or x is random for x in list(self.seen.values()))
 
     def is_over(self) -> bool:
         """Return True if it has an effect, so that this run will not be recorded."""
@@ -259,6 +287,9 @@ class PurityCheck:
     def enters(self, frame: Any) -> bool:
         """Take note of a call. Return True for code whose later calls tell nothing new."""
         code = frame.f_code
+        if frame.f_globals is OF_RANDOM:
+            self.draws |= frame.f_locals.get("self") is SHARED
+            return False
         if not is_known(frame.f_globals):
             if is_aside(frame):
                 return False
@@ -280,6 +311,7 @@ class PurityCheck:
         """
         by_user = not is_standard(frame.f_code)
         of = getattr(function, "__self__", None)
+        self.draws |= draws_for_all(of)
         if _is_pure(function, by_user):
             return by_user and isinstance(of, ModuleType)
         owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
@@ -287,17 +319,36 @@ class PurityCheck:
         return False
 
 
-@functools.lru_cache(4096)
-def imported_by(code: CodeType) -> tuple[str, ...]:
-    return tuple([step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"])
+class DrawsCheck:
+    """Finds out whether a call draws random numbers, while other threads may do so too.
 
+    Attributes:
+        draws: True if it was seen to call a random number generator that all threads share.
+    """
 
-@functools.lru_cache(4096)
-def tells_bools(code: CodeType) -> bool:
-    """Return True for code that may ask whether a bool is another one: ``x is True``, ``(a > 0) is b``."""
-    pairs = pairwise(dis.get_instructions(code))
-    asked = [a for a, b in pairs if b.opname == "IS_OP"]
-    return any(a.opname in TELLING or a.argval in (True, False, "True_", "False_") for a in asked)
+    def __init__(self) -> None:
+        self.draws: bool = False
+        self.path: CallTrace = CallTrace(set())
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        """Make the call and return its result."""
+        return self.path.follow(call, self)
+
+    def is_over(self) -> bool:
+        return self.draws
+
+    def enters(self, frame: Any) -> bool:
+        """Take note of a call. Return True for code whose later calls tell nothing new."""
+        if frame.f_globals is not OF_RANDOM:
+            return True
+        self.draws |= frame.f_locals.get("self") is SHARED
+        return False
+
+    def calls(self, frame: Any, function: Any) -> bool:
+        """Take note of a call of a C function. Return True if its later calls tell nothing new."""
+        of = getattr(function, "__self__", None)
+        self.draws |= draws_for_all(of)
+        return isinstance(of, ModuleType)
 
 
 def _same(now: Any, then: Any) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.errors import DataError
 
-__all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "tree_items", "widened"]
+__all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "tree_items", "tree_parts"]
+__all__ += ["widened"]
 
 BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD  # positional-only is less
 
@@ -92,10 +93,15 @@ def lengths_of(x: Any) -> list[int]:
 
 
 def tree_items(x: Any) -> list[Any]:
-    """List the leaves of nested tuples and dicts."""
-    if isinstance(x, (tuple, dict)):
-        return [item for part in (x.values() if isinstance(x, dict) else x) for item in tree_items(part)]
-    return [x]
+    """List the leaves of nested tuples and dicts. No code of their classes runs."""
+    return [item for part in parts for item in tree_items(part)] if (parts := tree_parts(x)) is not None else [x]
+
+
+def tree_parts(x: Any) -> Iterable[Any] | None:
+    """Return the items of a tuple, or the values of a dict; None for anything else."""
+    if issubclass(type(x), tuple):
+        return tuple.__iter__(x)
+    return dict.values(x) if issubclass(type(x), dict) else None
 
 
 def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) -> Sequence[Any]:
