@@ -33,6 +33,7 @@ from wengert.compiler.trace import (
     Arguments,
     Candidate,
     Derived,
+    DrawsCheck,
     NotDifferentiable,
     PurityCheck,
     Reader,
@@ -40,6 +41,7 @@ from wengert.compiler.trace import (
     Unrecordable,
     are_wide,
     derived_from,
+    is_alone,
     is_watched,
     lines_apart,
     random_state,
@@ -72,6 +74,7 @@ class Runtime:
         self.said: set[str] = set()
         self.itself: WeakSet[Any] = WeakSet()  # signatures for which a derivative itself is recorded
         self.recording: list[Any] = [None]  # the thread that pops it records
+        self.others_draw: bool = False  # random numbers were drawn meanwhile, perhaps by another thread
         _runtimes.add(self)
         self.define()
 
@@ -167,6 +170,8 @@ class Runtime:
                 if not self.compile(entry):
                     return eager()
                 continue
+            if self.rests(entry):
+                return eager()
             with self.alone_to_record() as alone:
                 if not alone:
                     self.uncount(entry, 1)
@@ -236,6 +241,8 @@ class Runtime:
         """
         if entry.candidate is not None:
             return self.compile(entry)
+        if self.rests(entry):
+            return False
         with self.alone_to_record() as alone:
             if not alone:
                 self.uncount(entry, arguments.count())
@@ -296,8 +303,9 @@ class Runtime:
             if watch is not None:
                 with modes.watched():
                     return watch.run(call)
-            before = random_state()
-            result = call()
+            draws = DrawsCheck() if self.others_draw and sys.getprofile() is None else None
+            before, alone = random_state(), is_alone()
+            result = call() if draws is None else draws.run(call)
         except AttributeError as error:
             if isinstance(error.obj, (int, float)) and hasattr(functions, error.name or ""):
                 error.add_note(f"an argument is a number here: write wengert.{error.name}(x), or pass a Value")
@@ -305,7 +313,12 @@ class Runtime:
                 error.add_note("a one-dimensional array is iterated like its tolist(), so these are Python numbers")
             raise
         if random_state() != before:
-            self.fall_back(entry, DRAWS)
+            if (alone and is_alone()) or (draws is not None and draws.draws):
+                self.fall_back(entry, DRAWS)
+            elif draws is None:  # the next calls tell whose doing that is
+                self.others_draw = True
+                for made in entry.specializations:
+                    made.checked = 0
         return result
 
     # -- specializations ----------------------------------------------------------------------------------------------
@@ -380,8 +393,10 @@ class Runtime:
             watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them"
         entry.changes += bool(watch.change)
         entry.clause = f"{watch.change}; the next call is observed again" if watch.change else ""
-        if watch.effect or entry.changes == policy.CHANGES:
-            self.fall_back(entry, watch.effect or watch.change)
+        if watch.effect:
+            self.fall_back(entry, watch.effect)
+        elif watch.change and entry.changes >= policy.CHANGES:
+            self.rest(entry, watch.change)
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
         try:
@@ -391,6 +406,7 @@ class Runtime:
             if derived is not None:
                 candidate.differentiation = derived.of(arguments, number, result)
             entry.candidate = candidate
+            entry.until, entry.fallback_reason = 0, ""  # if it rested
         except NotDifferentiable:
             self.record_itself(entry)
             return False
@@ -624,6 +640,19 @@ class Runtime:
             if not self.recording:  # unless a forked child has put it back
                 self.recording.append(None)
 
+    def rest(self, entry: CacheEntry, why: str) -> None:
+        """Serve such calls by the function itself until the next one whose number is a power of two, which is watched
+        again: objects change in it each time, or another thread changes them.
+        """
+        entry.fallback_reason, entry.clause = f"{why}; calls whose number is a power of two are observed again", ""
+        if not entry.signature.batched:
+            entry.until = 1 << entry.examples.bit_length()
+        warn_once(self.said, f"{self.name} runs uncompiled: {entry.fallback_reason}")
+
+    def rests(self, entry: CacheEntry) -> bool:
+        """Return True if this call is not watched, as too many have changed objects."""
+        return entry.changes >= policy.CHANGES and bool(entry.calls & (entry.calls - 1))
+
     def fall_back(self, entry: CacheEntry, why: str) -> None:
         """Serve such calls by the function itself from now on, and warn once."""
         entry.is_eager, entry.fallback_reason = True, why
@@ -654,7 +683,7 @@ class Runtime:
 
         entry = self.entry_for(arguments, 0)
         for _ in range(2 + policy.SPECIALIZATIONS):
-            if entry.is_eager:
+            if entry.is_eager or entry.changes >= policy.CHANGES:
                 return
             ran = self.run(entry, arguments, 1, "")
             if ran.ran is not None:
