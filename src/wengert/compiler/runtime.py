@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 from weakref import WeakSet
 
@@ -80,10 +80,7 @@ class Runtime:
 
     def defined(self) -> Any:
         """Return the code and the defaults of the function, which the user may replace."""
-        f = self.function
-        if not isinstance(f, FunctionType):
-            return None
-        return f.__code__, f.__defaults__, tuple((f.__kwdefaults__ or {}).items())
+        return _defined(self.function)
 
     def define(self) -> None:
         """Prepare to read arguments, and to record the function."""
@@ -782,6 +779,17 @@ class Runtime:
         """Describe the function, line by line."""
         name = getattr(self.function, "__name__", "function")
         return report.described(name, list(self.entries.values()), self.expected)
+
+
+def _defined(f: Any) -> Any:
+    """Return the code and the defaults of a function, or of what a partial, a method or an object calls."""
+    if isinstance(f, functools.partial):
+        return f.args, tuple(f.keywords.items()), _defined(f.func)
+    f = f.__func__ if isinstance(f, MethodType) else f
+    f = f if isinstance(f, FunctionType) else vars(type(f)).get("__call__")
+    if not isinstance(f, FunctionType):
+        return None
+    return f.__code__, f.__defaults__, tuple((f.__kwdefaults__ or {}).items())
 
 
 def too_many(entry: CacheEntry) -> str:
