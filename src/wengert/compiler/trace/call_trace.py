@@ -55,11 +55,13 @@ class CallTrace:
     Attributes:
         steps: the code that was called, and the names of C functions that raised an error.
         rests: True while the events do not count.
+        has_switched: True if this thread has run another greenlet meanwhile.
     """
 
     def __init__(self, cached: set[int], proxies: Any = None) -> None:
         self.steps: list[Any] = []
         self.rests: bool = False
+        self.has_switched: bool = False
         self.cached: set[int] = cached
         self.proxies: Any = proxies
         self.watcher: Any = None
@@ -69,6 +71,7 @@ class CallTrace:
         self._caller: Any = None  # what `returned` returns
         self._called: Any = None
         self._value: Any = None
+        self._tracer: Any = None  # the user's, of greenlets
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
         if event in EVENTS:
@@ -82,6 +85,14 @@ class CallTrace:
         """Go on, after the profiler was switched off."""
         profiler.start(self, handle)
 
+    def switched(self, event: Any, greenlets: Any) -> None:
+        """Leave the function alone once this thread runs another greenlet, whose code is not the function's."""
+        self.rests = self.has_switched = True
+        sys.setprofile(None)
+        recorder.leave(None if self.proxies is None else self.proxies.recorder)
+        if self._tracer is not None:  # the user's
+            self._tracer(event, greenlets)
+
     def follow(self, call: Callable[[], Any], watcher: Any = None) -> Any:
         """Make a call, without collections of garbage, which would run finalizers of other code within it.
 
@@ -90,13 +101,17 @@ class CallTrace:
             watcher: a PurityCheck, which is told of code that runs for the first time, and of C functions.
         """
         self.watcher = watcher
+        settrace = getattr(sys.modules.get("greenlet"), "settrace", None)  # whoever has greenlets has imported it
         try:
             _rest()
+            self._tracer = None if settrace is None else settrace(self.switched)
             try:
                 self.start()
                 return call()
             finally:
                 sys.setprofile(None)
+                if settrace is not None:
+                    settrace(self._tracer)
         finally:
             _go_on()
             self.watcher = self._caller = self._called = self._value = self._inside = None

@@ -8,6 +8,7 @@ effect.
 
 from __future__ import annotations
 
+import abc
 import builtins
 import functools
 import importlib
@@ -31,7 +32,7 @@ from wengert.compiler.trace.call_trace import CallTrace, is_aside
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_python, is_standard
 from wengert.compiler.trace.proxies import CELL, READS_ALL, closes_over, has, inner, own, spelt, walks
 from wengert.compiler.trace.randomness import SHARED, draws_for_all, is_alone, random_state
-from wengert.compiler.trace.recorder import watching
+from wengert.compiler.trace.recorder import SWITCHES, watching
 from wengert.engine import Value
 from wengert.ops import TABLE
 
@@ -51,6 +52,9 @@ CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), 
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
 COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
+ABSTRACT = frozenset([abc.ABCMeta.__instancecheck__.__code__, abc.ABCMeta.__subclasscheck__.__code__])
+STATES = frozenset(["bit_generator", "get_state", "getstate"])  # they return the state of a random number generator
+SETTINGS = frozenset(["getbufsize", "geterr", "geterrcall", "setbufsize", "seterr", "seterrcall"])
 GENERATORS = (random.Random, np.random.RandomState, np.random.MT19937)
 OF_RANDOM = vars(random)
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # the code that imports a module for the first time
@@ -67,6 +71,7 @@ class PurityCheck:
         tells_bools: True if it asks whether something is True or False itself.
         effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
+        asks_abstract: True if it asks whether an object is of an abstract class, with which others may be registered.
         draws: True if it was seen to call a random number generator that all threads share.
         path: the calls that were made.
     """
@@ -78,6 +83,7 @@ class PurityCheck:
         self.effect: str = ""
         self.change: str = ""
         self.draws: bool = False
+        self.asks_abstract: bool = False
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
@@ -266,11 +272,15 @@ class PurityCheck:
         with watching():
             result = self.path.follow(call, self)
         alone = alone and is_alone()
+        if self.path.has_switched:
+            self.effect = self.effect or SWITCHES
         if random_state() != before:
             if self.draws or alone:
                 self.effect = self.effect or DRAWS
             elif self._may_draw():
                 self.change = self.change or "random numbers were drawn meanwhile, perhaps by another thread"
+        if (asked := STATES & self.mentioned) and self._may_draw():
+            self.effect = self.effect or f"it names {min(asked)}: a random number generator has another state each time"
         self.compare(alone)
         return result
 
@@ -290,6 +300,10 @@ class PurityCheck:
         if frame.f_globals is OF_RANDOM:
             self.draws |= frame.f_locals.get("self") is SHARED
             return False
+        if (setting := setting_asked(frame)) is not None:
+            self.effect = self.effect or setting
+            return False
+        self.asks_abstract |= code in ABSTRACT
         if not is_known(frame.f_globals):
             if is_aside(frame):
                 return False
@@ -319,10 +333,30 @@ class PurityCheck:
         return False
 
 
+def setting_asked(frame: Any) -> str | None:
+    """Explain which of NumPy's settings code asks for, or sets, if it is the user's; None if it does not.
+
+    They are state inside C, and an array is printed by them.
+    """
+    module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
+    if module.endswith("._ufunc_config") and name in SETTINGS:
+        what = f"it calls numpy.{name}"
+    elif module.endswith(".arrayprint"):
+        what = f"it calls numpy.{name}" if "printoptions" in name else "it prints an array"
+    else:
+        return None
+    if frame.f_back is not None and is_known(frame.f_back.f_globals):  # which is not followed
+        return None
+    return (
+        f"{what}, which depends on settings of NumPy that may change: do that outside, and pass what it takes from it"
+    )
+
+
 class DrawsCheck:
     """Finds out whether a call draws random numbers, while other threads may do so too.
 
     Attributes:
+        asks_abstract: True if it asks whether an object is of an abstract class, with which others may be registered.
         draws: True if it was seen to call a random number generator that all threads share.
     """
 
@@ -369,5 +403,5 @@ def _is_pure(function: Any, by_user: bool) -> bool:
         return False
     module = getattr(function, "__module__", None) or (of if isinstance(of, type) else type(of)).__module__
     if function is sys.getrecursionlimit:  # `inspect.signature` asks for it
-        return True
+        return not by_user
     return module.partition(".")[0] in MODULES or (module == "_thread" and not by_user)

@@ -34,8 +34,9 @@ from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
 __all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing"]
-__all__ += ["watching"]
+__all__ += ["SWITCHES", "leave", "watching"]
 
+SWITCHES = "it switches to another greenlet: call it where nothing waits, and pass it what it waits for"
 STOP = BY_NAME["stop_gradient"]
 PATHS = 8  # paths through the branches of a user's rule that are recorded
 
@@ -282,6 +283,15 @@ def recorder_of_thread() -> Recorder | None:
 def is_watched() -> bool:
     """Return True while this thread watches a function, which includes the compiled functions that it calls."""
     return _hook.is_watched
+
+
+def leave(recorder: Recorder | None) -> None:
+    """Stop recording and watching in this thread, as it runs another greenlet than the function's. What the function
+    does when it goes on is computed with plain numbers.
+    """
+    if recorder is not None:
+        recorder.fallback_reason, recorder.open = recorder.fallback_reason or SWITCHES, False
+    _hook.recorder, _hook.is_watched = None, False
 
 
 @contextmanager
