@@ -158,8 +158,8 @@ def absent(x: Any, y: Any = None) -> Any:
 
 IDENTITY = [two_conditions, two_conditions_not, is_function, is_not_function, is_function_mapped, is_function_by_name,
             same_id, in_list, place_in_list, count_in_list, key_of_dict, matched, with_global, with_attribute,
-            with_choice, with_item, with_call, with_not, with_walrus, with_both, with_whole_number, of_numpy, in_generator,
-            itself, largest, smallest, largest_by_function, sentinel, absent]  # fmt: skip
+            with_choice, with_item, with_call, with_not, with_walrus, with_both, with_whole_number, of_numpy,
+            in_generator, itself, largest, smallest, largest_by_function, sentinel, absent]  # fmt: skip
 
 
 def outcome(function: Callable[..., Any], point: tuple[float, ...]) -> Any:

@@ -83,7 +83,7 @@ def dict_of(x: Any) -> Any:
     `__dict__`, or a `__getattribute__` that answers anything: it is not asked.
     """
     for base in type(x).__mro__:
-        found = vars(base).get("__dict__")
+        found: Any = vars(base).get("__dict__")
         if type(found) in (GetSetDescriptorType, MemberDescriptorType):  # of C
             return found.__get__(x)
     return {}

@@ -10,7 +10,9 @@ read of it is noted (frozen).
 
 from __future__ import annotations
 
+import abc
 import copy
+import decimal
 import enum
 import functools
 import importlib
@@ -27,6 +29,7 @@ from types import (
     CellType,
     CodeType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
     MethodType,
@@ -57,7 +60,7 @@ from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivab
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
 from wengert.compiler.trace.traced_arrays import presented
-from wengert.compiler.trace.tracers import FLOATS, Number, concrete
+from wengert.compiler.trace.tracers import FLOATS, Number, concrete, is_traced
 from wengert.engine import Value
 
 __all__ = ["Proxies", "closes_over", "of_class", "own", "spelt"]
@@ -69,6 +72,29 @@ GETTERS, DATA = frozenset(["getattr", "attrgetter"]), (int, float, str, bytes, l
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
 # Compiled methods that read all attributes of their own object: those of `wengert.nn.Module`.
 WALKS = frozenset(["named_parameters", "parameters", "state_dict"])
+
+
+# What a class or a function says of itself, and of a function what it is made of.
+CLASS_NAMES = ("__name__", "__qualname__")
+FUNCTION_NAMES = (*CLASS_NAMES, "__module__", "__doc__", "__annotations__")
+OF_FUNCTIONS = (*FUNCTION_NAMES, "__defaults__", "__kwdefaults__", "__code__", "__closure__")
+VOLATILE = frozenset(["__annotations_cache__", "__annotate__", "__annotate_func__", "__dict__", "__weakref__"])
+
+
+def definition_of(kind: type) -> tuple[Any, ...]:
+    """Return the bases of a class, and its special methods and attributes, which Python finds though none is named."""
+    own = vars(kind)
+    return (
+        type.__dict__["__bases__"].__get__(kind),
+        *[(n, own[n]) for n in own if n[:2] == "__" and n not in VOLATILE],
+    )
+
+
+def decimal_context() -> tuple[Any, ...]:
+    """Return what decides how decimal numbers are computed."""
+    now = decimal.getcontext()
+    traps = tuple([bool(trap) for trap in now.traps.values()])
+    return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, traps
 
 
 def walks(kind: type, mentioned: Collection[str]) -> bool:
@@ -143,7 +169,7 @@ class View(dict[str, Any]):
         self.real: dict[str, Any] = vars(builtins) if isinstance(builtins, ModuleType) else builtins
         self.builtins: dict[str, Any] = {**self.real}
         self.builtins["__import__"] = proxies.importing(self.builtins["__import__"])
-        self.builtins["getattr"] = proxies.getting
+        self.builtins["getattr"], self.builtins["hasattr"] = proxies.getting, proxies.having
         super().__init__(__builtins__=self.builtins, __name__=names.get("__name__"))
         self.proxies: Proxies = proxies
         self.names: dict[str, Any] = names
@@ -181,15 +207,19 @@ class Proxies:
         self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []  # arrays, shapes, Values, names
         self._made: dict[int, tuple[Any, Any]] = {}  # by the id of an original: (original, proxy)
         self._originals: dict[int, tuple[Any, Any, str]] = {}  # by the id of a proxy: (proxy, original, name)
+        self._derived: set[type] = set()
         self._views: dict[int, View] = {}
         self._frozen: dict[int, Any] = {}  # objects without a proxy, by identity
         self._closures: set[CodeType] = set()  # the code of functions whose closures are frozen
         self._uncloned: set[tuple[int, int]] = set()  # code that ran itself instead of a clone, and its globals
         self._noted: set[tuple[int, int, Any]] = set()
+        self._defined: set[int] = set()  # classes whose definition is noted, by identity, which the groups keep alive
         self._overridables: dict[type, list[str]] = {}  # class attributes that an object may override
         for base in Value.__mro__[:-1]:
             for n in [n for n in vars(base) if n[:2] == "__" or n in self.mentioned]:  # operators are not named
                 self.note(CLASS, base, n, f"Value.{n}")
+        if watch.asks_abstract:
+            self.note(CALL, abc.get_cache_token, None, "the registered subclasses of an abstract class")
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -239,6 +269,8 @@ class Proxies:
         kind = type(x)
         if kind in PLAIN or kind is float or issubclass(kind, (Value, CallPath)):  # a compiled function follows itself
             return x
+        if kind is decimal.Decimal or x is decimal.Decimal or x is decimal:
+            self.note(CALL, decimal_context, None, "the context of decimal numbers")
         if id(x) in STANDINS:
             return STANDINS[id(x)]
         if id(x) in self._made:
@@ -271,10 +303,17 @@ class Proxies:
     def getting(self, made: Any, n: str, *default: Any) -> Any:
         """Look up an attribute like `getattr`. Its name may be computed, and so missing from the names in the code."""
         _, x, name = self._originals.get(id(made), (None, made, ""))
-        if id(made) in self._frozen:
+        if issubclass(type(made), type):
+            for base in made.__mro__:
+                if base not in self._derived and is_python(base):
+                    self.note(CLASS, base, n, f"{base.__name__}.{n}")
+        elif id(made) in self._frozen:
             self.freeze(self.note(ATTRIBUTE, made, n, n), n)
         elif isinstance(made, FunctionType):
-            held = vars(next((f for f, clone in self._made.values() if clone is made), made))
+            f = next((f for f, clone in self._made.values() if clone is made), made)
+            held = vars(f)
+            if n in OF_FUNCTIONS:
+                return self.proxy(self.note(ATTRIBUTE, f, n, f"{f.__name__}.{n}"), n)
             if n in held:
                 return self.read(NAME, held, n, n)
             self.note(NAME, held, n, n)
@@ -282,6 +321,16 @@ class Proxies:
         if found is not MISSING and not is_data(found) and self._note_own(x, n, f"{name}.{n}"):
             return self.read(ATTRIBUTE, x, n, f"{name}.{n}")
         return getattr(made, n, *default)
+
+    def having(self, made: Any, n: str) -> bool:
+        """Tell like `hasattr` whether there is an attribute."""
+        if is_traced(made):  # which answers to more
+            return hasattr(made.number, n)
+        try:
+            self.getting(made, n)
+        except AttributeError:
+            return False
+        return True
 
     def _getter(self, x: Any, name: str) -> Any:
         """Replace an `operator.attrgetter` by a function."""
@@ -305,9 +354,11 @@ class Proxies:
 
     def root(self, f: Any) -> Any:
         """Return the proxy of the recorded function."""
+        if type(f) is functools.partial:  # the signature has these defaults, the clone has not
+            self.note(CALL, lambda: tuple(f.keywords.items()), None, "the keywords of itself")
         if not isinstance(f, FunctionType):
             return self.proxy(f, "itself")
-        if f.__kwdefaults__:  # the signature has these defaults, the clone has not
+        if f.__kwdefaults__:
             self.note(CALL, lambda: tuple((f.__kwdefaults__ or {}).items()), None, f"how {f.__name__} is defined")
         return self._clone(f)
 
@@ -316,6 +367,7 @@ class Proxies:
         if f is importlib.import_module:
             return self.importing(f)
         followed = f.__code__ in self.ran or hasattr(f, "__wrapped__") or not self.mentioned.isdisjoint(vars(f))
+        followed = followed or not self.mentioned.isdisjoint(OF_FUNCTIONS)
         return self._clone(f) if followed else f
 
     def _clone(self, f: FunctionType) -> Any:
@@ -339,7 +391,9 @@ class Proxies:
         made.__dict__.update(
             {n: self.read(NAME, vars(f), n, f"{f.__name__}.{n}") for n in vars(f) if n in self.mentioned}
         )
-        made.__module__, made.__qualname__ = f.__module__, f.__qualname__
+        made.__module__, made.__qualname__, made.__doc__ = f.__module__, f.__qualname__, f.__doc__
+        for n in self.mentioned.intersection(FUNCTION_NAMES):
+            setattr(made, n, self.read(ATTRIBUTE, f, n, f"{f.__name__}.{n}"))
         return made
 
     def _method(self, x: MethodType, name: str) -> Any:
@@ -395,6 +449,7 @@ class Proxies:
                 self.note(NAME, names, key, f"{name}.{key}")
                 return self.read(NAME, names, "__getattr__", f"{name}.__getattr__")(key)
             if self.note(NAME, names, key, f"{name}.{key}") is MISSING and not hasattr(ModuleType, key):
+                self.note(NAME, names, "__getattr__", f"{name}.__getattr__")
                 raise AttributeError(f"module {x.__name__!r} has no attribute {key!r}", name=key, obj=x)
             if fixed:  # math.pi stays a constant
                 vars(view)[key] = found = self.proxy(names.get(key, MISSING), f"{name}.{key}")  # and is found at once
@@ -441,7 +496,7 @@ class Proxies:
         self._keep(x, made if isinstance(x, dict) else MappingProxyType(made))
         keys = list(x)
         if isinstance(x, defaultdict):
-            made.default_factory = self.proxy(x.default_factory, name)
+            made.default_factory = self.read(ATTRIBUTE, x, "default_factory", f"{name}.default_factory")
         if not all(type(key) in PLAIN for key in keys):
             made.clear()
         for key, item in zip(keys, self._contents(x, list(x.values()), keys, name), strict=True):
@@ -533,8 +588,9 @@ class Proxies:
         bases = [self.proxy(base, base.__name__) for base in x.__bases__]
         derived = [base for base, real in zip(bases, x.__bases__, strict=True) if base is not real]
         meta: Any = type(x)
-        made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__})
+        made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__, "__doc__": x.__doc__})
         self._keep(x, made)
+        self._derived.add(made)
         made.__qualname__ = x.__qualname__
         made.__getattr__ = lambda proxy, n: self._attribute(proxy, n)
         for n, thing in list(vars(x).items()):
@@ -556,8 +612,17 @@ class Proxies:
         return n in self.mentioned or (isinstance(thing, DATA) and not self.mentioned.isdisjoint(GETTERS))
 
     def _note_absent(self, kind: type, name: str) -> None:
+        """Note what a class lacks of the names in the code, and what no name tells: its bases, its special methods."""
         for n in self.mentioned.difference(vars(kind)):
             self.note(CLASS, kind, n, f"{name}.{n}")
+        if id(kind) not in self._defined:
+            self._defined.add(id(kind))
+            state = functools.partial(definition_of, kind)
+            place = Place(CALL, state, None, state(), None, f"how the class {name} is defined")
+            self.groups.setdefault(id(kind), PlaceGroup(kind, None)).places.append(place)
+            for n in CLASS_NAMES:  # they change without a new version
+                if n in self.mentioned or not self.mentioned.isdisjoint(GETTERS):
+                    self.note(ATTRIBUTE, kind, n, f"{name}.{n}")
 
     def _is_followed(self, f: Any) -> bool:
         if type(f) is FunctionType:
@@ -578,6 +643,8 @@ class Proxies:
             Unrecordable: its type is written in C, and it may change unnoticed.
         """
         kind = type(x)
+        if kind is decimal.Decimal or x is decimal.Decimal:
+            self.note(CALL, decimal_context, None, "the context of decimal numbers")
         if issubclass(kind, np.void):
             self._refuse(f"it reads {name}, a record of an array, which may change without being seen: read the array")
         if kind in (BuiltinFunctionType, MethodWrapperType):
@@ -661,7 +728,9 @@ class Proxies:
         every = self.reads_all or walks(kind, self.mentioned) or any(map(is_opaque, kind.__mro__))
         for n in attributes_of(x) if every else [n for n in self.mentioned if n[:2] != "__"]:
             found = of_class(kind, n)
-            at_object = found is MISSING or isinstance(found, MemberDescriptorType)
+            if every and is_data(found) and n in dict_of(x):  # what a property keeps under its own name
+                self.freeze(self.note(NAME, dict_of(x), n, f"{name}.{n}"), f"{name}.{n}")
+            at_object = found is MISSING or type(found) in (MemberDescriptorType, GetSetDescriptorType)
             if at_object or (not is_data(found) and self._note_own(x, n, f"{name}.{n}")):
                 self.freeze(self.note(ATTRIBUTE, x, n, f"{name}.{n}"), f"{name}.{n}")
 
@@ -701,6 +770,7 @@ class Proxies:
 
     def release(self) -> None:
         self._made, self._originals, self._views, self._frozen, self.seen, self.recorder = {}, {}, {}, {}, {}, None
+        self._derived.clear()
 
     def values(self) -> set[int]:
         """Return the identities of the Values that stand for captured floats."""

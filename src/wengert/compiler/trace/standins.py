@@ -231,6 +231,7 @@ class ModuleView(ModuleType):
 
     def __init__(self, module: ModuleType, find: Callable[[str], Any]) -> None:
         super().__init__(module.__name__)
+        vars(self).clear()  # its name and its docstring are looked up, too
         self.__find = find
 
     def __getattr__(self, name: str) -> Any:
