@@ -101,7 +101,15 @@ def _asked_at(line: Any, recorder: Any, builtin: Any, found: Any) -> None:
 
 def _identity(function: Any) -> Callable[[Any, Any], Any]:
     """Return `operator.is_` or `is_not` for traced bools, each of which is one of two objects."""
-    return lambda x, y: function(*[x.concrete() if type(x) is Bool else x for x in (x, y)])
+
+    def call(x: Any, y: Any) -> Any:
+        if type(x) is Bool or type(y) is Bool:
+            return function(*[each.concrete() if type(each) is Bool else each for each in (x, y)])
+        if is_traced(x) and is_traced(y):  # as `max` makes a number of two, it may be either
+            x.recorder.refuse(f"asks by operator.{function.__name__} which number an object is: write == or !=")
+        return function(x, y)
+
+    return call
 
 
 def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:
