@@ -110,7 +110,7 @@ class CountedMagicMock(MagicMock):
 
 def lying(kind: Any) -> Any:
     class Lying(Answering):
-        @property
+        @property  # type: ignore[misc]
         def __class__(self) -> Any:
             return kind
 

@@ -246,12 +246,13 @@ def fills(x: Any) -> Any:
 
 
 def calls_inner(x: Any) -> Any:
+    calls = 0
+
     def inner(y: Any, *, k: float = 2.0) -> Any:
         nonlocal calls
         calls += 1
         return y * k + FACTOR
 
-    calls = 0
     return W * inner(x, k=3.0) + inner(y=x) * calls
 
 
@@ -293,8 +294,18 @@ def of_a_class(x: Any) -> Any:
     return W * Inner().of(x)
 
 
-SINGLES = [reads_globals, counts, imports, fills, calls_inner, loops, reads_attributes, changes_attributes, of_a_class]
-PAIRS = [two_conditions, matched, with_choice, largest, absent, in_list]
+SINGLES: list[Callable[..., Any]] = [
+    reads_globals,
+    counts,
+    imports,
+    fills,
+    calls_inner,
+    loops,
+    reads_attributes,
+    changes_attributes,
+    of_a_class,
+]
+PAIRS: list[Callable[..., Any]] = [two_conditions, matched, with_choice, largest, absent, in_list]
 OPCODES = sorted({step.opname for f in (*SINGLES, *PAIRS, Rate.of) for step in dis.get_instructions(f)})
 
 
@@ -375,7 +386,7 @@ def test_rules_of_operations_with_an_opcode_never_seen(opcode: str, invented: Ca
     def value(x: float) -> float:
         if x > 1.0:
             seen[0] = seen[0] + x
-        return x * FACTOR
+        return x * float(FACTOR)
 
     bent = wengert.op(f"bent_{opcode.lower()}", value=value, partials=lambda out, x: FACTOR)
     invented(opcode)

@@ -438,10 +438,10 @@ def test_a_refused_function_is_called_as_it_is() -> None:
     watched = compiled.runtime = Watched(compiled._runtime)
     for _ in range(40):
         compiled(0.5, rows=[1.0, 2.0])
-    assert watched.calls == 0
+    assert watched.calls == 3  # calls 8, 16 and 32 are observed again
     assert len(said) == 44
     compiled(0.5, rows=[1.0])  # who knows what becomes of that
-    assert watched.calls == 1
+    assert watched.calls == 4
 
 
 @pytest.mark.filterwarnings("ignore:f runs uncompiled")

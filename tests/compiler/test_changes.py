@@ -199,7 +199,7 @@ def three_classes() -> Any:
 def bases_with_super(w: Any) -> Any:
     a, b, c = three_classes()
 
-    class M(a):  # type: ignore[misc]
+    class M(a):  # type: ignore[misc,valid-type]
         def of(self) -> Any:
             return super().of() * 2.0
 
@@ -478,7 +478,7 @@ def slots(w: Any) -> Any:
     class M:
         __slots__ = ("items", "rate")
 
-    m = M()
+    m: Any = M()
     m.rate, m.items = 2.0, [1.0]
 
     def change(k: int) -> None:
@@ -492,7 +492,7 @@ def slot_goes(w: Any) -> Any:
     class M:
         __slots__ = ("rate",)
 
-    m = M()
+    m: Any = M()
     m.rate = 2.0
     return (
         lambda x: w * x * getattr(m, "rate", 5.0),
@@ -564,7 +564,7 @@ def match_args(w: Any) -> Any:
 
 
 @case
-def annotations(w: Any) -> Any:
+def annotations_of_a_class(w: Any) -> Any:
     class M:
         a: float
         b: float
@@ -678,7 +678,8 @@ def defaults_read(w: Any) -> Any:
     def g(a: float = 2.0) -> float:
         return a
 
-    return (lambda x: w * x * g.__defaults__[0]), lambda k: setattr(g, "__defaults__", (3.0 + k,))
+    of: Any = g
+    return (lambda x: w * x * of.__defaults__[0]), lambda k: setattr(g, "__defaults__", (3.0 + k,))
 
 
 @case
@@ -686,7 +687,8 @@ def keyword_defaults_in_place(w: Any) -> Any:
     def g(*, a: float = 2.0) -> float:
         return a
 
-    return (lambda x: w * x * g()), lambda k: g.__kwdefaults__.update(a=3.0 + k)
+    of: Any = g
+    return (lambda x: w * x * of()), lambda k: of.__kwdefaults__.update(a=3.0 + k)
 
 
 @case
@@ -786,7 +788,7 @@ def polynomial(w: Any) -> Any:
 
 @case
 def default_factory(w: Any) -> Any:
-    rates = collections.defaultdict(lambda: 2.0, {"a": 1.0})
+    rates: Any = collections.defaultdict(lambda: 2.0, {"a": 1.0})
     return (
         lambda x: w * x * copy.copy(rates)["b"] if x > 1e9 else w * x * rates.default_factory(),
         lambda k: setattr(rates, "default_factory", lambda: 3.0 + k),
@@ -798,7 +800,7 @@ def default_factory_of_a_subclass(w: Any) -> Any:
     class Rates(collections.defaultdict[Any, Any]):
         pass
 
-    rates = Rates(lambda: 2.0, {"a": 1.0})
+    rates: Any = Rates(lambda: 2.0, {"a": 1.0})
     return (lambda x: w * x * rates.default_factory()), lambda k: setattr(rates, "default_factory", lambda: 3.0 + k)
 
 
