@@ -81,6 +81,7 @@ class PurityCheck:
         self._values: list[Value] = []
         self._numbers: list[tuple[float, float]] = []
         self._objects: list[tuple[Any, str]] = []  # whose attributes are noted when the code names them
+        self._noted: dict[int, set[str]] = {}  # the names of attributes that were noted, by the object's identity
         self.seen: dict[int, Any] = {}
         self._classes: set[type] = set()
         self.reads_all: bool = False
@@ -198,10 +199,13 @@ class PurityCheck:
             self._keep(x, name, lambda x: [vars(x).get(n, MISSING) for n in named])
             return [(there[n], f"{name}.{n}") for n in named if n in there]
         if self.reads_all or self.walks_all or walks(type(x), self.mentioned):
-            self._keep(x, name, lambda x: [getattr(x, n, None) for n in attributes_of(x)])
-            return [(getattr(x, n), f"{name}.{n}") for n in attributes_of(x)]
+            every, noted = attributes_of(x), self._noted.get(id(x), set())  # these may have changed meanwhile
+            self._keep(x, name, lambda x: tuple(attributes_of(x)))
+            self._keep(x, name, lambda x: [getattr(x, n, None) for n in every if n not in noted])
+            return [(getattr(x, n), f"{name}.{n}") for n in every]
         then = [own(x, n) for n in named]
         if named:
+            self._noted.setdefault(id(x), set()).update(named)
             self._saved.append((x, name, lambda x: [own(x, n) for n in named], then))
         return [(found, f"{name}.{n}") for n, found in zip(named, then, strict=True)]
 
