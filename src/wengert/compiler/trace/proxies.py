@@ -56,7 +56,7 @@ from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
 from wengert.compiler.trace.traced_arrays import presented
 from wengert.compiler.trace.tracers import FLOATS, Number, concrete
-from wengert.engine import Value
+from wengert.engine import Many, Value
 
 __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
 
@@ -139,6 +139,7 @@ class View(dict[str, Any]):
         self.builtins: dict[str, Any] = {**self.real}
         self.builtins["__import__"] = proxies.importing(self.builtins["__import__"])
         self.builtins["getattr"] = proxies.getting
+        self.builtins["super"] = proxies.superior
         super().__init__(__builtins__=self.builtins, __name__=names.get("__name__"))
         self.proxies: Proxies = proxies
         self.names: dict[str, Any] = names
@@ -178,6 +179,7 @@ class Proxies:
         self._originals: dict[int, tuple[Any, Any, str]] = {}  # by the id of a proxy: (proxy, original, name)
         self._views: dict[int, View] = {}
         self._frozen: dict[int, Any] = {}  # objects without a proxy, by identity
+        self._derived: dict[type, type] = {}  # classes, by those that are derived from them
         self._closures: set[CodeType] = set()  # the code of functions whose closures are frozen
         self._uncloned: set[tuple[int, int]] = set()  # code that ran itself instead of a clone, and its globals
         self._noted: set[tuple[int, int, Any]] = set()
@@ -277,6 +279,13 @@ class Proxies:
         if found is not MISSING and not is_data(found) and self._note_own(x, n, f"{name}.{n}"):
             return self.read(ATTRIBUTE, x, n, f"{name}.{n}")
         return getattr(made, n, *default)
+
+    def superior(self, *args: Any) -> Any:
+        """Return `super`, with the class itself where the function names a class that is derived here."""
+        if not args:
+            frame = sys._getframe(1)
+            return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
+        return super(*[self._derived.get(x, x) if isinstance(x, type) else x for x in args])
 
     def _getter(self, x: Any, name: str) -> Any:
         """Replace an `operator.attrgetter` by a function."""
@@ -530,6 +539,7 @@ class Proxies:
         meta: Any = type(x)
         made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__})
         self._keep(x, made)
+        self._derived[made] = x
         made.__qualname__ = x.__qualname__
         made.__getattr__ = lambda proxy, n: self._attribute(proxy, n)
         for n, thing in list(vars(x).items()):
@@ -579,7 +589,7 @@ class Proxies:
             return x
         if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, CONSTANT) and not is_python(kind)):
             return x
-        if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
+        if x is MISSING or kind in (Value, Many) or id(x) in self._frozen or id(x) in STANDINS:
             return x
         self._frozen[id(x)] = x
         if isinstance(x, FunctionType):
@@ -692,6 +702,7 @@ class Proxies:
 
     def release(self) -> None:
         self._made, self._originals, self._views, self._frozen, self.seen, self.recorder = {}, {}, {}, {}, {}, None
+        self._derived = {}
 
     def values(self) -> set[int]:
         """Return the identities of the Values that stand for captured floats."""
