@@ -312,7 +312,7 @@ class _Trace:
                 self.value_inputs.append(name)
             else:
                 self.recorder.plain.update(map(id, nodes))
-            return made.item() if leaf.is_scalar else presented(made)
+            return made.item() if leaf.is_scalar else presented(made, of_list=not leaf.held.endswith("ndarray"))
 
         def run() -> Any:
             clone = self.proxies.root(function)

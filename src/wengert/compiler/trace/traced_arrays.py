@@ -25,7 +25,7 @@ from wengert.compiler.trace.tracers import (
 from wengert.engine import Value
 from wengert.ops import BY_NAME
 
-__all__ = ["ASKED", "TracedArray", "choice", "fillable", "presented"]
+__all__ = ["ASKED", "TracedArray", "choice", "fillable", "presented", "quantile"]
 
 UFUNCS: dict[str, str] = {  # NumPy's functions that have another name in the table
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
@@ -49,6 +49,8 @@ ASKED: dict[str, Callable[[Any], Any]] = {  # by their names in NumPy and `math`
     "isfinite": lambda x: abs(x) <= FINITE,
     "isinf": lambda x: abs(x) > FINITE,
 }
+
+DTYPE: Callable[[Any], Any] = vars(np.ndarray)["dtype"].__get__  # the real one, also of a `TracedArray`
 
 
 class TracedArray(np.ndarray):
@@ -129,7 +131,19 @@ class TracedArray(np.ndarray):
             return self.copy()
         if self.kind is not None and target in (np.float64, np.int64) and np.can_cast(self.kind, target):
             return presented(_each(self, target.type))
-        return super().astype(dtype, *args, **named)
+        return presented(super().astype(dtype, *args, **named))
+
+    def argmax(self, *args: Any, **named: Any) -> Any:
+        return presented(super().argmax(*args, **named))
+
+    def argmin(self, *args: Any, **named: Any) -> Any:
+        return presented(super().argmin(*args, **named))
+
+    def argpartition(self, *args: Any, **named: Any) -> Any:
+        return presented(super().argpartition(*args, **named))
+
+    def argsort(self, *args: Any, **named: Any) -> Any:
+        return presented(super().argsort(*args, **named))
 
     def item(self, *args: Any) -> Any:
         x = super().item(*args)
@@ -164,7 +178,12 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
         xs, bools = tuple([_each(_as_objects(x), np.int64) for x in xs]), False
     plain = [_as_objects(x) for x in xs]
     if "out" in options:
-        options["out"] = tuple([_as_objects(x) for x in options["out"]])
+        out, where = options.pop("out"), options.pop("where", True)
+        if where is not True and method == "__call__":
+            return _into(out, _where(where, ufunc, xs, options, out[0]))
+        return _into(out, _by_element(ufunc, method, xs, options if where is True else {**options, "where": where}))
+    if own == "divmod" and method == "__call__":
+        return _by_element(np.floor_divide, method, xs, options), _by_element(np.remainder, method, xs, options)
     asked = OF_BOOLS.get(own) if bools else None
     asked = asked or COMPARED.get(own) or ASKED.get(own) or (LOGIC.get(own) if bools or "logical" in own else None)
     is_known = method == "__call__" or (method == "reduce" and ufunc.nin == 2)
@@ -187,12 +206,57 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     else:
         made = getattr(ufunc, method)(*plain, **options)
     made = presented(made)
-    is_plain = type(made) is np.ndarray and made.dtype == object and made.size and "out" not in options
+    if is_traced(made) and type(made.number) is float:
+        return converted(made, np.float64)
+    is_plain = type(made) is np.ndarray and made.dtype == object and made.size
     return fillable(made.astype(float)) if is_plain and all(type(x) is np.float64 for x in made.flat) else made
+
+
+def _where(where: Any, ufunc: Any, xs: tuple[Any, ...], options: dict[str, Any], otherwise: Any) -> Any:
+    """Apply a function of NumPy where a mask is True; elsewhere the result is that of an array."""
+    if not any(isinstance(item, Value) for x in xs for item in np.ravel(_as_objects(x))):
+        return choice(where, _by_element(ufunc, "__call__", xs, options), otherwise)
+    *xs, mask, made = [
+        np.array(x) for x in np.broadcast_arrays(*map(_as_objects, (*xs, _as_numbers(where), otherwise)))
+    ]
+    mask = mask.astype(bool)
+    made = made.astype(object)
+    made[mask] = _by_element(ufunc, "__call__", tuple([presented(x[mask]) for x in xs]), options)
+    return made
+
+
+def _into(out: tuple[Any, ...], made: Any) -> Any:
+    """Write a result, or a tuple of several, into the arrays of an argument ``out=``, and return these."""
+    for x, result in zip(out, made if isinstance(made, tuple) else (made,), strict=True):
+        if x is not None:
+            x[...] = result
+    written = tuple([x if type(x) is TracedArray else presented(x) for x in out])
+    return written[0] if len(written) == 1 else written
 
 
 def _truth(x: Any) -> Any:
     return x if is_bool(number_of(x)) else x != 0.0
+
+
+def quantile(function: Any, parts: float) -> Callable[..., Any]:
+    """Return `np.quantile` or `np.percentile`, of so many parts, of traced numbers; NumPy's own would take them out."""
+
+    def call(a: Any, q: Any, *args: Any, **named: Any) -> Any:
+        if not (args or named) and isinstance(q, (list, tuple)) and not any(map(np.ndim, q)):
+            return presented(np.array([call(a, each) for each in q]))
+        rows = presented(np.ravel(_as_objects(np.array(a, object) if isinstance(a, (list, tuple)) else a)))
+        plain = args or named or is_traced(q) or np.ndim(q) or not isinstance(q, (int, float)) or not 0 <= q <= parts
+        if plain or type(rows) is not TracedArray or rows.kind != np.float64:
+            return function(a, q, *args, **named)
+        if not all(x.recorder.guard("within", x, FINITE) for x in rows if is_traced(x)):
+            return function(_as_numbers(a), q)
+        rows = np.sort(rows)
+        at = (len(rows) - 1) * np.true_divide(q, parts)
+        place = min(int(at), len(rows) - 2) if len(rows) > 1 else 0
+        x, y, part = rows[place], rows[min(place + 1, len(rows) - 1)], at - place
+        return x + (y - x) * part if part < 0.5 else y - (y - x) * (1 - part)
+
+    return call
 
 
 def choice(condition: Any, *choices: Any) -> Any:
@@ -268,8 +332,12 @@ def _as_objects(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, TracedArray) else x
 
 
-def presented(x: Any) -> Any:
-    """Return an array of objects as a `TracedArray`, if its first item is a tracer or a Value, or one is traced."""
+def presented(x: Any, of_list: bool = False) -> Any:
+    """Return an array of objects as a `TracedArray`, if its first item is a tracer or a Value, or one is traced. Floats
+    become NumPy's, except in one `of_list`, which becomes a list again.
+    """
+    if type(x) is TracedArray and not DTYPE(x).hasobject:  # of indices, as those of `argsort`
+        return x.view(np.ndarray)
     first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size else None
     if not is_traced(first) and not isinstance(first, Value):
         if type(x) is not np.ndarray or x.dtype != object or not any(map(is_traced, x.flat)):
@@ -287,8 +355,12 @@ def presented(x: Any) -> Any:
         if kind in (np.int64, np.float64):
             x = _each(x, kind.type)
             first = x.flat[0]
+    kind = np.dtype(first.__class__) if is_traced(first) else None
+    if is_traced(first) and type(first.number) is float and not of_list:  # NumPy's numbers have more attributes
+        kind = _kind_of(x.view(np.ndarray))
+        x = _as_objects(_each(x, np.float64)) if kind == np.float64 else x
     made = x.view(TracedArray)
-    made.kind = np.dtype(first.__class__) if is_traced(first) else None
+    made.kind = None if kind is None or kind.hasobject else kind
     return made
 
 
