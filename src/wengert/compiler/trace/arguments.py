@@ -70,7 +70,9 @@ class ForeignSpec(StaticSpec):
         )
 
 
-LARGE = ForeignSpec("an integer among the arguments is beyond 2**53, where not each is a float", is_warned=False)
+LARGE = ForeignSpec(
+    "an integer among the arguments is beyond 2**53, where not each is a float: pass float(n)", is_warned=False
+)
 
 
 Shape = Any  # a PyTree of ArraySpec and StaticSpec, or one of those
@@ -131,7 +133,10 @@ def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSp
         if x.dtype == object and not batched:
             of_values = x.ndim and x.size and all(isinstance(item, Value) for item in x.flat)
             return (ArraySpec(name, "v", x.shape, "ndarray"), x) if of_values else None
-        return ForeignSpec(f"an argument is an array of {x.dtype.type.__name__}, and only real numbers are compiled")
+        return ForeignSpec(
+            f"an argument is an array of {x.dtype.type.__name__}, and only real numbers are compiled: pass these, "
+            "such as real parts or codes"
+        )
     if batched and not x.ndim:
         raise DataError(f"{name} is one number: a batch has an example in each row")
     shape = x.shape[1:] if batched else x.shape
@@ -166,7 +171,10 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
     if made.dtype == object and made.ndim == 1 and all(isinstance(item, (int, float)) for item in x):
         return LARGE  # too large for int64
     if batched:
-        return ForeignSpec(f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled")
+        return ForeignSpec(
+            f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled: pass these, or "
+            "write a batch of objects as dicts of columns"
+        )
     return _values(name, x)
 
 

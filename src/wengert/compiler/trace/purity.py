@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.call import MISSING, CallPath, look
+from wengert.compiler.trace.advice import effect_of_call
 from wengert.compiler.trace.call_trace import CallTrace, is_aside
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_python, is_standard
 from wengert.compiler.trace.proxies import CELL, READS_ALL, attributes_of, closes_over, names_of, own, spelt, walks
@@ -37,7 +38,7 @@ from wengert.ops import TABLE
 
 __all__ = ["DRAWS", "PurityCheck"]
 
-DRAWS = "it draws random numbers"
+DRAWS = "it draws random numbers: draw them outside of the function, and pass them"
 
 SAYING = frozenset(["print", "input", "open", "breakpoint", "now", "today", "utcnow"])
 IMPURE = SAYING | frozenset(["exec", "eval", "compile", "__import__", "setattr", "delattr", "id", "globals", "locals"])
@@ -45,7 +46,9 @@ MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_fu
                      "_bisect", "_statistics", "_struct", "_json", "_sre", "re", "copy", "copyreg", "_abc", "array",
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
                      "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
-                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv"])  # fmt: skip
+                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv",
+                     "_hashlib", "_md5", "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "zlib",
+                     "binascii"])  # fmt: skip
 _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
@@ -163,7 +166,7 @@ class PurityCheck:
         elif isinstance(x, np.random.RandomState):
             self._keep(x, name, lambda x: str(x.get_state()))
         elif isinstance(x, CONSUMED) or (hasattr(kind, "__next__") and not is_python(kind)):
-            self.effect = self.effect or f"it reads {name}, an iterator, which can be read once"
+            self.effect = self.effect or f"it reads {name}, an iterator, which can be read once: make a list of it"
         elif isinstance(x, type):
             return self._of_class(x, name)
         else:
@@ -242,7 +245,7 @@ class PurityCheck:
                 return
         now = [(v._data, v.grad) for v in self._values]
         if now != self._numbers and repr(now) != repr(self._numbers):  # as text nan equals nan
-            self.effect = "it changes the data or the gradient of a Value"
+            self.effect = "it changes the data or the gradient of a Value: do it outside of the function"
 
     # -- during the run -----------------------------------------------------------------------------------------------
 
@@ -287,7 +290,7 @@ class PurityCheck:
         if _is_pure(function, by_user):
             return by_user and isinstance(of, ModuleType)
         owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
-        self.effect = f"it calls {owner}{function.__name__}, which has side effects or returns another result each time"
+        self.effect = effect_of_call(frame, f"{owner}{function.__name__}")
         return False
 
 
