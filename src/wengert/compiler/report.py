@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wengert.compiler import policy
 from wengert.compiler.call import EVERY, CacheEntry
 from wengert.compiler.trace import Candidate, Specialization
 from wengert.errors import counted
+
+# Why the function itself serves a call, for reasons that are not its own, and what to do.
+ARGUMENTS = "whose arguments do not fit its signature"
+MODES = (
+    "in a mode that looks at each operation, as detect_anomaly() and strict() do, or in a derivative of a derivative"
+)
+PROFILER = "while a profiler ran, so nothing was recorded: call it a few times, or prepare(*args), before it starts"
+THREADS = "while another thread recorded it, or it called itself: call it once, or prepare(*args), before threads start"
+WITHIN = "within another compiled function, whose program includes it"
 
 __all__ = ["code_serves", "described", "numpy_serves"]
 
@@ -42,11 +51,19 @@ def blas_threads() -> str:
     return counted(max(counts), "thread") if counts else unknown
 
 
-def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:
-    """Write the report on a function from its cache entries; `expected` examples are still to come."""
-    if not entries:
-        return f"{name}: not called yet"
-    return "\n".join([line for entry in entries for line in _entry(name, entry, expected)])
+def described(name: str, entries: Sequence[CacheEntry], expected: int, aside: Mapping[str, int]) -> str:
+    """Write the report on a function from its cache entries.
+
+    Args:
+        name: the function's.
+        entries: one for each signature.
+        expected: how many examples are still to come.
+        aside: how many calls the function itself served, by reasons that are not its own.
+    """
+    lines = [line for entry in entries for line in _entry(name, entry, expected)]
+    served = "the function itself served"
+    lines += [f"{name}: {served} {counted(count, 'call')} {why}" for why, count in list(aside.items())]
+    return "\n".join(lines or [f"{name}: not called yet"])
 
 
 def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:

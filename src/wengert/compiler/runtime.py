@@ -41,12 +41,13 @@ from wengert.compiler.trace import (
     are_wide,
     derived_from,
     is_watched,
-    lines_apart,
     random_state,
     readers_of,
     record,
     recorder_of_thread,
     rows_of,
+    too_many,
+    too_many_kinds,
 )
 from wengert.derivatives import derivations_of, signature_of
 from wengert.errors import ArgumentError, warn, warn_once
@@ -70,6 +71,7 @@ class Runtime:
         self.passing: int = 0  # forgotten signatures with one example, as of a lambda that is made for a call;
         self.once: set[Any] = set()  # after many a signature is recorded at its second call: the keys seen once
         self.said: set[str] = set()
+        self.aside: dict[str, int] = {}  # calls that the function itself served, by reasons that are not its own
         self.itself: WeakSet[Any] = WeakSet()  # signatures for which a derivative itself is recorded
         self.recording: list[Any] = [None]  # the thread that pops it records
         _runtimes.add(self)
@@ -125,11 +127,13 @@ class Runtime:
         if recorder is not None:  # another function calls this one
             return self.eager(recorder.proxies.proxy(self.function, self.name), args, named, how)
         if self.must_be_eager():
+            self.count_aside(report.WITHIN if is_watched() else report.MODES)
             return self.eager(self.function, args, named, how)
         if not same(self.defined(), self.definition):
             self.define_anew()
         arguments = self.arguments(args, named, bool(how))
         if arguments is None:
+            self.count_aside(report.ARGUMENTS)
             return self.eager(self.function, args, named, how)
         if how:
             return self.batch(arguments, arguments.count(), how)
@@ -287,6 +291,8 @@ class Runtime:
         recorded, derived = self.recorded_for(arguments)
         call = arguments.prepared(recorded, number)
         watch = PurityCheck(recorded, arguments.reached_by(call)) if sys.getprofile() is None else None
+        if watch is None:
+            self.count_aside(report.PROFILER)
         result = self.observe(entry, call, watch)
         return result, None if derived is None else derived.run_of(result), watch
 
@@ -326,7 +332,7 @@ class Runtime:
                 self.once.add(signature.key)
                 entry.is_eager = True
             elif not self.make_room():
-                self.fall_back(entry, f"it is called with more than {policy.SIGNATURES} kinds of arguments in turn")
+                self.fall_back(entry, too_many_kinds())
             elif self.entries.setdefault(signature, entry) is entry:  # or another thread was first
                 readers = readers_of(arguments)
                 if readers is not None:
@@ -348,6 +354,11 @@ class Runtime:
         """Undo the count of a call that the function serves while another thread records."""
         entry.calls -= 1
         entry.examples -= count
+        self.count_aside(report.THREADS)
+
+    def count_aside(self, why: str) -> None:
+        """Count a call that the function itself serves, for a reason that is not its own."""
+        self.aside[why] = self.aside.get(why, 0) + 1
 
     def make_room(self) -> bool:
         """Forget the least recently used entry if there are too many; False if forgotten ones keep coming back."""
@@ -372,7 +383,7 @@ class Runtime:
     def record(self, entry: CacheEntry, arguments: Arguments, number: int, result: Any, watch: PurityCheck) -> bool:
         """Record a run of the function on an example, given its number in a batch; False if that is impossible."""
         if len(entry.specializations) == policy.SPECIALIZATIONS:
-            watch.effect = watch.effect or too_many(entry)
+            watch.effect = watch.effect or too_many(entry.specializations)
         batched = arguments.signature.batched
         is_one = batched or not isinstance(result, (list, tuple, dict, np.ndarray))  # others are flattened
         if not watch.effect and is_one and (kind := no_number(result)):
@@ -381,7 +392,7 @@ class Runtime:
         entry.changes += bool(watch.change)
         entry.clause = f"{watch.change}; the next call is observed again" if watch.change else ""
         if watch.effect or entry.changes == policy.CHANGES:
-            self.fall_back(entry, watch.effect or watch.change)
+            self.fall_back(entry, watch.effect or f"{watch.change} at each call: return it instead")
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
         try:
@@ -436,7 +447,7 @@ class Runtime:
             (self.fall_back if guards_pass else self.invalidate)(entry, fault)
             return
         if entry.specializations and entry.layout != candidate.layout:
-            self.fall_back(entry, "the structure of its result differs between examples")
+            self.fall_back(entry, "the structure of its result differs between examples: return the same lists for all")
             return
         entry.layout = candidate.layout
         entry.specializations = [*entry.specializations, made]
@@ -583,7 +594,8 @@ class Runtime:
         """Drop a specialization whose result differs from the function's, and warn."""
         entry.specializations = [each for each in entry.specializations if each is not made]
         entry.latest = None
-        self.invalidate(entry, f"{reason}: something that was recorded as fixed has changed, or differs between calls")
+        differs = "something that was recorded as fixed has changed, or differs between calls"
+        self.invalidate(entry, f"{reason}: {differs}; pass it as an argument")
 
     def invalidate(self, entry: CacheEntry, why: str) -> None:
         """Count a dropped recording; after too many the function runs uncompiled."""
@@ -752,21 +764,7 @@ class Runtime:
     def report(self) -> str:
         """Describe the function, line by line."""
         name = getattr(self.function, "__name__", "function")
-        return report.described(name, list(self.entries.values()), self.expected)
-
-
-def too_many(entry: CacheEntry) -> str:
-    """Explain why there are so many specializations, and what to write instead."""
-    names = sorted({made.stale_capture() for made in entry.specializations} - {""})
-    if len(names) == 1:
-        return f"it reads {names[0]}, which changes between calls: make {names[0]} an argument"
-    if names:
-        return f"it reads {' and '.join(names)}, which change between calls: make them arguments"
-    return (
-        f"it takes more than {policy.SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
-        f"{lines_apart([made.guards for made in entry.specializations])}: write wengert.maximum, wengert.where or "
-        "wengert.softmax, which are the same for all numbers (and wengert.pick(values, index) where an integer chooses)"
-    )
+        return report.described(name, list(self.entries.values()), self.expected, self.aside)
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:
