@@ -227,7 +227,10 @@ def test_rows_that_are_no_real_numbers(rows: Any, kind: str) -> None:
     want = [function(x) for x in rows]
     made: list[Any] = []
     said = warned(lambda: made.extend(how(rows) for how in (loss.map, loss.sum, loss.mean)))
-    assert said == [f"{loss._runtime.name} runs uncompiled: {kind}, and only real numbers are compiled"]
+    (text,) = said
+    assert text.startswith(
+        f"{loss._runtime.name} runs uncompiled: {kind}, and only real numbers are compiled: pass these"
+    )
     assert made[0].tolist() == [v.data for v in want]
     assert [v.data for v in made[1:]] == [wengert.sum(want).data, wengert.mean(want).data]
 

@@ -1,4 +1,4 @@
-"""Functions of the standard library and of NumPy in compiled functions: they are recorded, and beside the plain ones."""
+"""Functions of the standard library and of NumPy are recorded, and give what they give in plain functions."""
 
 from __future__ import annotations
 

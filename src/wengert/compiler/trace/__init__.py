@@ -10,7 +10,7 @@ from wengert.compiler.trace.readers import readers_of
 from wengert.compiler.trace.recorder import Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.trace.recording import Candidate, numbers_in, primal_of, record
 from wengert.compiler.trace.rows import bound_to, rows_of
-from wengert.compiler.trace.specialization import Specialization, lines_apart
+from wengert.compiler.trace.specialization import Specialization, lines_apart, too_many, too_many_kinds
 from wengert.compiler.trace.structure import Aux, kind_of
 from wengert.compiler.trace.tracers import number_of
 
@@ -27,4 +27,4 @@ __all__ += [
 ]
 __all__ += ["flatten_argument", "is_watched", "kind_of", "lines_apart", "number_of"]
 __all__ += ["numbers_in", "primal_of", "random_state", "readers_of", "record", "recorder_of_thread"]
-__all__ += ["rows_of"]
+__all__ += ["rows_of", "too_many", "too_many_kinds"]

@@ -51,6 +51,7 @@ from wengert.compiler.call import (
     attributes_of,
     look,
 )
+from wengert.compiler.trace.advice import BY_NAME, place_of
 from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
@@ -182,6 +183,7 @@ class Proxies:
         self._derived: dict[type, type] = {}  # classes, by those that are derived from them
         self._closures: set[CodeType] = set()  # the code of functions whose closures are frozen
         self._uncloned: set[tuple[int, int]] = set()  # code that ran itself instead of a clone, and its globals
+        self._inner: set[CodeType] = set()  # the code of functions and generators within that
         self._noted: set[tuple[int, int, Any]] = set()
         self._overridables: dict[type, list[str]] = {}  # class attributes that an object may override
         for base in Value.__mro__[:-1]:
@@ -582,7 +584,10 @@ class Proxies:
         """
         kind = type(x)
         if isinstance(x, np.void):
-            self._refuse(f"it reads {name}, a record of an array, which may change without being seen: read the array")
+            self._refuse(
+                f"it reads {name}, a record of an array, which may change without being seen: let it read the fields "
+                "of the array, as in rows['x'][k], or pass their numbers"
+            )
         if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
             if x.__self__ is not None and not isinstance(x.__self__, (ModuleType, type)):
                 self.freeze(x.__self__, name)
@@ -606,7 +611,10 @@ class Proxies:
         elif isinstance(x, array):
             self.note(CALL, x.tobytes, None, name)
         elif isinstance(x, np.ndarray):
-            self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
+            self._refuse(
+                f"it reads {name}, a {kind.__name__}, which is more than its numbers: let it read a plain array, as "
+                "np.array(x) is, or pass the numbers"
+            )
         else:
             self._freeze_object(x, name)
         return x
@@ -639,7 +647,9 @@ class Proxies:
     def _freeze_object(self, x: Any, name: str) -> None:
         kind = type(x)
         if isinstance(x, (weakref.WeakSet, weakref.WeakValueDictionary)):
-            self._refuse(f"it reads {name}, a {kind.__name__}, which may change without being seen")
+            self._refuse(
+                f"it reads {name}, a {kind.__name__}, which may change without being seen: let it read a list or a dict"
+            )
         if isinstance(x, enum.Enum):
             self.freeze(self.note(ATTRIBUTE, x, "_value_", f"{name}.value"), f"{name}.value")
         state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
@@ -656,7 +666,10 @@ class Proxies:
                 self.freeze(item, name)
         elif state is not object and not (issubclass(state, SEEN) or hasattr(kind, "__get__")):  # no descriptor
             what = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
-            self._refuse(f"it reads {name}, a {what}, which is written in C and may change without being seen")
+            self._refuse(
+                f"it reads {name}, a {what}, which is written in C and may change without being seen: take its numbers "
+                "out before the call, and pass them"
+            )
         self._freeze_class(kind, kind.__name__)
         self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
         every = self.reads_all or walks(kind, self.mentioned) or any(map(is_opaque, kind.__mro__))
@@ -683,9 +696,10 @@ class Proxies:
             return
         if code not in self._closures and code.co_freevars:
             self._freeze_method(frame)
-        if code not in self._closures and set(code.co_freevars) - {"__class__"}:
-            self._refuse(f"it has {code.co_name} called in a way that cannot be followed")
+        if not (code in self._closures or code in self._inner) and set(code.co_freevars) - {"__class__"}:
+            self._refuse(f"it has {place_of(code)} called by an object that cannot be followed: {BY_NAME}")
         self._uncloned.add(at)
+        self._inner.update([x for x in code.co_consts if isinstance(x, CodeType)])  # closes over what this code has
         for name in names_of(code)[0]:
             self.freeze(self.note(NAME, frame.f_globals, name, name), name)
 

@@ -232,7 +232,7 @@ class _TracingHook(threading.local):
     def copied(self, x: Any) -> Any:
         """Return a copy of `x`, which is another leaf; None if nothing records."""
         if type(x) is not Value:
-            self.refuse("copies a Value")
+            self.refuse("copies an object of a subclass of Value: write x * 1.0")
         return None if self.recorder is None else STOP(x)
 
     def detached(self, x: Any, number: float) -> Any:
@@ -249,7 +249,7 @@ class _TracingHook(threading.local):
             known = [any(v is value for v in self.recorder.arguments.values()) for value in (x, other)]
             # The signature says which arguments are the same.
             if known != [False, False] and (known != [True, True] or x is other):
-                self.recorder.refuse("asks which Value an argument is")
+                self.recorder.refuse("asks which Value an argument is: pass a number or a flag that tells")
         return x is other
 
     def operands(self, xs: Any) -> Any:

@@ -20,10 +20,12 @@ from wengert.compiler.call import Captures
 from wengert.compiler.derive import reverse
 from wengert.compiler.ir import Program, verify
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
+from wengert.compiler.trace.advice import BY_TYPE, place_of
 from wengert.compiler.trace.arguments import Arguments, ArraySpec
 from wengert.compiler.trace.call_trace import CallTrace
 from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.differentiate import operations
+from wengert.compiler.trace.known import is_standard
 from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
 from wengert.compiler.trace.proxies import Proxies
@@ -237,7 +239,10 @@ def record(
     results = flat_result(result)[1] if parts is None else parts.leaves
     for got, want in zip(run.kinds, map(kind_of, results), strict=False):
         if got != np.dtype(float if want is Value else want).kind:
-            raise Unrecordable(f"its result is a {want.__name__}, but another kind of number while tracing")
+            raise Unrecordable(
+                f"its result is of type {want.__name__}, but another kind of number while it is recorded: return "
+                "float(x)"
+            )
     picks: list[Pick] = []
     if any(integer.extent and integer.number < 0 and not run.wraps(integer.name) for integer in run.integers):
         run = trace(fixed=True)
@@ -271,8 +276,11 @@ def _stopped(problem: Exception) -> str:
     found = [(frame, n) for frame, n in frames if str(frame.f_globals.get("__name__")).partition(".")[0] != "wengert"]
     lines = [Line(frame.f_code.co_filename, n) for frame, n in found]
     at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # not in a library
-    why = ", which takes plain numbers only" if at and isinstance(problem, TypeError) else ""
-    return f"tracing stopped{at}{why} ({type(problem).__name__}: {problem})"
+    why = ", which takes plain numbers only" if at and isinstance(problem, (TypeError, AttributeError)) else ""
+    return (
+        f"recording stopped{at}{why} ({type(problem).__name__}: {problem}): call this before, and pass its result, or "
+        "write it with operators and the functions of math, numpy and wengert"
+    )
 
 
 class _Trace:
@@ -329,8 +337,10 @@ class _Trace:
         if path.steps != watch.path.steps:
             pairs = itertools.zip_longest(watch.path.steps, path.steps)
             step = next(plain or traced for plain, traced in pairs if plain != traced)
-            at = f"an error of {step}" if isinstance(step, str) else f"the call of {step.co_name}"
-            raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
+            at = f"an error of {step}" if isinstance(step, str) else f"the call of {place_of(step)}"
+            is_library = not isinstance(step, str) and is_standard(step)
+            instead = "call it before, and pass its result" if is_library else BY_TYPE
+            raise Unrecordable(f"control flow differed while it was recorded, at {at}: {instead}")
         self.recorder.open = True  # to make operands of the last results
         self.extents = self.bounds()
         self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
@@ -348,7 +358,7 @@ class _Trace:
         self.layout = layout
         if layout is not None:
             if layout.leaves(self.result) is None:
-                raise Unrecordable("its result has another structure while tracing")
+                raise Unrecordable(f"its result has another structure while it is recorded: {BY_TYPE}")
             self.shape = (len(results),)
         if self.parts is not None:  # a regular array, or end to end
             is_regular = self.shape is not None and len(results) == len(self.parts.leaves)
@@ -432,16 +442,16 @@ class _Trace:
         number = number_of(x)
         if type(number) not in GIVEN:
             raise Unrecordable(
-                f"its result is a {type(x).__name__}: expected a Value, float, int or bool, or lists of these"
+                f"its result is a {type(x).__name__}: return a Value, float, int or bool, or lists of these"
             )
         if is_traced(x) and x.doubt and (self.shape == () or self.parts is not None):
             x.doubt()
         kind = np.asarray(number).dtype.kind
-        inside = kind != "i" or abs(number) <= EXACT
+        inside = not isinstance(number, (int, np.integer)) or abs(number) <= EXACT
         if kind == "i" and is_traced(x) and not x.most <= EXACT:
             inside = self.recorder.guard("within", x, EXACT)
         if not inside:
-            raise Unrecordable("its result is an integer beyond 2**53, which no float is exactly")
+            raise Unrecordable("its result is an integer beyond 2**53, which no float is exactly: return float(n)")
         return kind
 
     def bounds(self) -> dict[str, int]:
@@ -554,7 +564,7 @@ class _Trace:
 
     def lift(self, picks: list[Pick]) -> Lifted:
         if self.shape is None:
-            raise Unliftable("its result is neither a number nor a regular array of numbers")
+            raise Unliftable("its result is neither a number nor a regular array of numbers: return rows of one length")
         outputs: dict[str, Any] = {"out": (self.results, self.shape)}
         if self.nested:  # without the places of their numbers
             own = [x for x, (which, _) in zip(self.results, self.at, strict=True) if which is None] or self.results[:1]

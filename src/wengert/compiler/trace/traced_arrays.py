@@ -56,7 +56,7 @@ DTYPE: Callable[[Any], Any] = vars(np.ndarray)["dtype"].__get__  # the real one,
 class TracedArray(np.ndarray):
     """An array of traced numbers, which behaves like the array of their numbers."""
 
-    kind: Any = None  # the dtype of the numbers; None for Values
+    kind: Any = None  # the dtype of the numbers; None for Values, and for an array that holds no traced numbers
 
     def __array_finalize__(self, other: Any) -> None:
         self.kind = getattr(other, "kind", None)
@@ -172,6 +172,9 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     NumPy would call methods of Values, and compare them; Python's operators work for both.
     """
     own = ufunc.__name__
+    if not any(map(_holds_objects, xs)):
+        made = getattr(ufunc, method)(*map(_as_objects, xs), **options)
+        return made.view(TracedArray) if isinstance(made, np.ndarray) else made
     name = UFUNCS.get(own, own.replace("arc", "a"))
     bools = all(map(_has_bools, xs))
     if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # these count
@@ -210,6 +213,12 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
         return converted(made, np.float64)
     is_plain = type(made) is np.ndarray and made.dtype == object and made.size
     return fillable(made.astype(float)) if is_plain and all(type(x) is np.float64 for x in made.flat) else made
+
+
+def _holds_objects(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_objects, x))
+    return bool(DTYPE(x).hasobject) if isinstance(x, np.ndarray) else is_traced(x) or isinstance(x, Value)
 
 
 def _where(where: Any, ufunc: Any, xs: tuple[Any, ...], options: dict[str, Any], otherwise: Any) -> Any:
@@ -337,7 +346,8 @@ def presented(x: Any, of_list: bool = False) -> Any:
     become NumPy's, except in one `of_list`, which becomes a list again.
     """
     if type(x) is TracedArray and not DTYPE(x).hasobject:  # of indices, as those of `argsort`
-        return x.view(np.ndarray)
+        x.kind = None
+        return x
     first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size else None
     if not is_traced(first) and not isinstance(first, Value):
         if type(x) is not np.ndarray or x.dtype != object or not any(map(is_traced, x.flat)):
