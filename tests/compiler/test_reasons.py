@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import wengert
-from tests.compiler.checks import same, warned
+from tests.compiler.checks import same, specializations, warned
 from wengert import Value, handmade
 
 np = pytest.importorskip("numpy")
@@ -776,6 +776,98 @@ def check(got: Any, want: Any) -> None:
     else:
         assert got == pytest.approx(want, rel=1e-13)
         assert type(got) is type(want)
+
+
+# -- calls that the function itself serves, for reasons that are not its own -----------------------------------------
+
+
+def aside(compiled: Any) -> list[str]:
+    """What the report says of such calls."""
+    return [
+        line.partition("the function itself served ")[2] for line in compiled.report().splitlines() if "served" in line
+    ]
+
+
+def under_a_profiler(compiled: Any, calls: int) -> int:
+    """Call a function while a profiler runs, and return how often its code ran."""
+    ran: list[Any] = []
+    sys.setprofile(lambda frame, event, _: ran.append(frame.f_code) if event == "call" else None)
+    try:
+        for k in range(calls):
+            compiled(1.0 + k)
+    finally:
+        sys.setprofile(None)
+    return ran.count(compiled.function.__code__)
+
+
+def test_a_profiler_is_named() -> None:
+    compiled = wengert.compile(lambda x: W * x)
+    assert under_a_profiler(compiled, 10) == 10
+    assert aside(compiled) == [
+        "10 calls while a profiler ran, so nothing was recorded: call it a few times, or prepare(*args), before it "
+        "starts"
+    ]
+    compiled(1.0)
+    assert specializations(compiled) == [1]
+
+
+def test_what_is_compiled_serves_while_a_profiler_runs() -> None:
+    compiled = wengert.compile(lambda x: W * x)
+    for k in range(8):
+        compiled(1.0 + k)
+    assert under_a_profiler(compiled, 8) == 1  # the check at the sixteenth call
+    assert aside(compiled) == []
+
+
+def test_calls_within_another_compiled_function_are_named() -> None:
+    inner = wengert.compile(lambda x: W * x)
+    outer = wengert.compile(lambda x: inner(x) * 2.0)
+    for k in range(8):
+        outer(1.0 + k)
+    (said,) = aside(inner)
+    assert said.endswith(" within another compiled function, whose program includes it")
+    assert "not called" not in inner.report()
+
+
+def test_calls_in_a_mode_are_named() -> None:
+    compiled = wengert.compile(lambda x: W * x)
+    with wengert.detect_anomaly():
+        compiled(1.0)
+    slope = wengert.compile(wengert.grad(lambda x: W * x * x))
+    slope(2.0)
+    with wengert.no_grad():
+        assert slope(2.0) == pytest.approx(2.8)
+    assert aside(compiled) == [
+        "1 call in a mode that looks at each operation, as detect_anomaly() and strict() do, or in a derivative of a "
+        "derivative"
+    ]
+    assert aside(slope) == ["1 call in no_grad(), where a derivative that depends on parameters consists of floats"]
+
+
+def test_calls_while_another_thread_records_are_named() -> None:
+    compiled = wengert.compile(lambda x: W * x)
+    with compiled._runtime.alone_to_record():
+        compiled(1.0)
+    assert aside(compiled) == ["1 call while another thread recorded it, or it called itself: call it once, or "
+                               "prepare(*args), before threads start"]  # fmt: skip
+
+
+def test_calls_with_other_arguments_are_named() -> None:
+    compiled: Any = wengert.compile(lambda x: W * x)
+    with pytest.raises(TypeError):
+        compiled(1.0, 2.0)
+    assert aside(compiled) == ["1 call whose arguments do not fit its signature"]
+
+
+def test_calls_with_objects_of_their_own_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wengert.compiler import policy
+
+    monkeypatch.setattr(policy, "SIGNATURES", 3)
+    compiled = wengert.compile(lambda x, f: W * f(x))
+    for k in range(12):
+        compiled(1.0, lambda x, k=k: x + k)
+    (said,) = aside(compiled)
+    assert " whose kind of arguments came for the first time, after " in said
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import random
+import re
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -255,7 +256,8 @@ def test_things_made_for_a_call_are_not_recorded_for_ever(
             gc.collect()
     assert 20 <= len(recordings) <= 40
     before = len(recordings)
-    assert compiled.report() == "<lambda>: not called yet"  # they are gone
+    served = r"<lambda>: the function itself served 180 calls whose kind of arguments came for the first time, .*"
+    assert re.fullmatch(served, compiled.report())  # they are gone
 
     def stays(x: float) -> Value:
         return W * x

@@ -14,6 +14,11 @@ ARGUMENTS = "whose arguments do not fit its signature"
 MODES = (
     "in a mode that looks at each operation, as detect_anomaly() and strict() do, or in a derivative of a derivative"
 )
+NO_GRAD = "in no_grad(), where a derivative that depends on parameters consists of floats"
+PASSING = (
+    f"whose kind of arguments came for the first time, after {policy.SIGNATURES} kinds that came once: pass the same "
+    "objects at each call"
+)
 PROFILER = "while a profiler ran, so nothing was recorded: call it a few times, or prepare(*args), before it starts"
 THREADS = "while another thread recorded it, or it called itself: call it once, or prepare(*args), before threads start"
 WITHIN = "within another compiled function, whose program includes it"

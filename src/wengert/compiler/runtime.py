@@ -127,7 +127,8 @@ class Runtime:
         if recorder is not None:  # another function calls this one
             return self.eager(recorder.proxies.proxy(self.function, self.name), args, named, how)
         if self.must_be_eager():
-            self.count_aside(report.WITHIN if is_watched() else report.MODES)
+            modal = report.MODES if modes.eager_only() else report.NO_GRAD
+            self.count_aside(report.WITHIN if is_watched() else modal)
             return self.eager(self.function, args, named, how)
         if not same(self.defined(), self.definition):
             self.define_anew()
@@ -331,6 +332,7 @@ class Runtime:
                     self.once.clear()
                 self.once.add(signature.key)
                 entry.is_eager = True
+                self.count_aside(report.PASSING)
             elif not self.make_room():
                 self.fall_back(entry, too_many_kinds())
             elif self.entries.setdefault(signature, entry) is entry:  # or another thread was first
