@@ -953,3 +953,63 @@ def test_the_reasons_are_found_in_the_code() -> None:
     found = dict(every_reason()[::-1])
     assert len(every_reason()) > 50
     assert {"node.py", "purity.py", "recorder.py", "structure.py", "arguments.py", "proxies.py"} <= set(found)
+
+
+# -- the page of the documentation ------------------------------------------------------------------------------------
+
+GROUPS = {  # by the first function of each
+    "prints": "Effects, and what changes",
+    "calls_backward": "What only the engine does",
+    "reads_weakly": "What cannot be followed",
+    "returns_a_set": "Results",
+    "branches": "Too many specializations",
+    "takes_complex_numbers": "Arguments and operations",
+}
+BEGINNING = """# Why a function runs uncompiled
+
+A function that cannot be compiled runs as it stands, with one warning, "f runs uncompiled: " and the reason, which
+`report()` repeats. This page lists every reason in the code; "..." stands for a line, a name or a number. Each is met
+by a function in `tests/compiler/test_reasons.py`, which also compiles what the reason says to write instead.
+"""
+SERVED = """
+## Calls that the function itself serves
+
+`report()` counts the calls that the function itself served for a reason that is not its own:
+"""
+
+
+def parted(says: str) -> tuple[str, str]:
+    """Divide a reason at the colon before what to write instead, which is not in brackets."""
+    depth = 0
+    for at, letter in enumerate(says):
+        depth += (letter == "(") - (letter == ")")
+        if letter == ":" and not depth:
+            return says[:at], says[at + 2 :]
+    return says, ""
+
+
+def page() -> str:
+    from wengert.compiler import report
+
+    lines = [BEGINNING]
+    for name, asked in REASONS.items():
+        if name in GROUPS:
+            lines += [f"\n## {GROUPS[name]}\n", "| reason | what to write instead |", "|---|---|"]
+        says = asked.says.replace("out at ...", f"out at a line that {name.replace('_', ' ')}")
+        line = "| " + " | ".join(part.replace("|", "\\|") for part in parted(says)) + " |"
+        lines += [line] if line not in lines else []
+    for says in list(ELSEWHERE)[:1]:
+        lines.append("| " + " | ".join(parted(says)) + " |")
+    lines += [SERVED, "| calls | what to do |", "|---|---|"]
+    served = [getattr(report, name) for name in vars(report) if name.isupper() and type(getattr(report, name)) is str]
+    return "\n".join([*lines, *["| " + " | ".join(parted(each)) + " |" for each in served]]) + "\n"
+
+
+def test_the_page_lists_each_reason() -> None:
+    """`python -m tests.compiler.test_reasons` writes it."""
+    written = SOURCE.parent.parent / "docs" / "reasons.md"
+    assert written.read_text(encoding="utf-8") == page()
+
+
+if __name__ == "__main__":
+    (SOURCE.parent.parent / "docs" / "reasons.md").write_text(page(), encoding="utf-8")

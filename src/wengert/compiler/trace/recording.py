@@ -447,7 +447,7 @@ class _Trace:
         if is_traced(x) and x.doubt and (self.shape == () or self.parts is not None):
             x.doubt()
         kind = np.asarray(number).dtype.kind
-        inside = not isinstance(number, (int, np.integer)) or abs(number) <= EXACT
+        inside = kind in "fb" or abs(number) <= EXACT
         if kind == "i" and is_traced(x) and not x.most <= EXACT:
             inside = self.recorder.guard("within", x, EXACT)
         if not inside:

@@ -225,12 +225,9 @@ def _where(where: Any, ufunc: Any, xs: tuple[Any, ...], options: dict[str, Any],
     """Apply a function of NumPy where a mask is True; elsewhere the result is that of an array."""
     if not any(isinstance(item, Value) for x in xs for item in np.ravel(_as_objects(x))):
         return choice(where, _by_element(ufunc, "__call__", xs, options), otherwise)
-    *xs, mask, made = [
-        np.array(x) for x in np.broadcast_arrays(*map(_as_objects, (*xs, _as_numbers(where), otherwise)))
-    ]
-    mask = mask.astype(bool)
-    made = made.astype(object)
-    made[mask] = _by_element(ufunc, "__call__", tuple([presented(x[mask]) for x in xs]), options)
+    every: Any = np.broadcast_arrays(*map(_as_objects, (*xs, _as_numbers(where), otherwise)))
+    mask, made = every[-2].astype(bool), every[-1].astype(object)
+    made[mask] = _by_element(ufunc, "__call__", tuple([presented(x[mask]) for x in every[:-2]]), options)
     return made
 
 
