@@ -15,6 +15,7 @@ from wengert.compiler.trace.tracers import (
     Bool,
     Integer,
     Number,
+    Pending,
     concrete,
     converted,
     is_bool,
@@ -363,7 +364,8 @@ def presented(x: Any, of_list: bool = False) -> Any:
             x = _each(x, kind.type)
             first = x.flat[0]
     kind = np.dtype(first.__class__) if is_traced(first) else None
-    if is_traced(first) and type(first.number) is float and not of_list:  # NumPy's numbers have more attributes
+    is_float = type(first) is Number and type(first.number) is float and not of_list
+    if is_float and not any(type(item) is Pending for item in x.flat):  # NumPy's numbers have more attributes
         kind = _kind_of(x.view(np.ndarray))
         x = _as_objects(_each(x, np.float64)) if kind == np.float64 else x
     made = x.view(TracedArray)
