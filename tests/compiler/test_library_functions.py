@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import fractions
 import functools
+import hashlib
 import math
 import random
 import statistics
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -80,6 +82,22 @@ class Explicit(Base):
 OBJECT = Explicit(3.0)
 
 
+class Terms(list):  # type: ignore[type-arg]
+    """A subclass of list, which is not cloned: its generators close over what is an argument."""
+
+    def times(self, x: Any) -> Any:
+        return sum(x * term for term in self)
+
+
+TERMS = Terms([2.0, 0.5])
+
+
+def md5(text: str) -> str:
+    made = hashlib.md5(usedforsecurity=False)
+    made.update(text.encode())
+    return made.hexdigest()
+
+
 def into(xs: Any) -> Any:
     y = np.empty(3)
     np.multiply(xs, 2.0, out=y)
@@ -127,6 +145,8 @@ OF_LISTS: dict[str, Function] = {
     "Fraction": lambda xs: W * xs[0] * fractions.Fraction(1, 3) + float(fractions.Fraction(2, 7) + 1),
     "a class that super names": lambda xs: W * Explicit(xs[0]).value(xs[1]) + OBJECT.value(xs[2]),
     "a setting that is restored": in_a_context,
+    "hashes": lambda xs: W * xs[0] * (hashlib.sha256(b"a").digest()[0] + zlib.crc32(b"b") % 7 + int(md5("c")[0], 16)),
+    "a generator in an object that has no proxy": lambda xs: W * TERMS.times(xs[1]),
 }
 OF_ARRAYS: dict[str, Function] = {
     "out": into,
