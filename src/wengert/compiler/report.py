@@ -26,12 +26,10 @@ WITHIN = "within another compiled function, whose program includes it"
 __all__ = ["code_serves", "described", "numpy_serves"]
 
 
-def code_serves(made: Specialization, steps: int, examples: int, others: int) -> str:
-    """Explain by which rule machine code runs."""
-    text = f"machine code runs: {counted(steps, 'step')}, compiled at once (up to {policy.AT_ONCE})"
-    if not policy.compiles(steps, 0, 0, others):
-        after = f"compiled after {counted(examples, 'example')} of {counted(made.nodes, 'operation')}"
-        text = f"machine code runs: {counted(steps, 'step')}, {after}"
+def code_serves(made: Specialization, steps: int, waited: int) -> str:
+    """Explain by which rule machine code runs; it `waited` for so many examples."""
+    after = f"compiled after {counted(waited, 'example')} of {counted(made.nodes, 'operation')}"
+    text = f"machine code runs: {counted(steps, 'step')}, {after if waited else 'compiled at once'}"
     if made.limit < EVERY:
         text += f"; NumPy runs calls on {made.limit:,} examples or more, with BLAS on {blas_threads()}"
     return text
@@ -88,19 +86,23 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
         dropped = counted(entry.invalidations, "specialization")
         yield f"  {dropped} {were} dropped: the function's results differed"
     if entry.candidate is not None and not entry.is_eager:
-        yield f"  recorded: {_waits(entry.candidate, len(entry.specializations), entry.examples + expected)}"
+        yield f"  recorded: {_waits(entry, entry.examples + expected)}"
+    elif entry.until > entry.examples + expected and not entry.is_eager:
+        so_far = f"{entry.until:,} examples have run ({entry.examples + expected:,} so far)"
+        yield f"  the function itself runs until {so_far}: preparing it further costs more than it saves by now"
     for number, made in enumerate(entry.specializations, 1):
         yield from _specialization(number, made)
 
 
-def _waits(candidate: Candidate, others: int, examples: int) -> str:
-    nodes = f"{counted(candidate.nodes, 'operation')} per example"
+def _waits(entry: CacheEntry, examples: int) -> str:
+    candidate, until = entry.candidate, entry.until
     if not candidate.is_lifted and not policy.lifts(candidate.nodes, examples):
-        return f"the function itself runs until {policy.EXAMPLES} examples have run ({examples:,} so far): {nodes}"
-    if not candidate.is_lifted or policy.compiles(candidate.steps, candidate.nodes, examples, others):
+        until = max(until, policy.EXAMPLES)
+    if until <= examples + 1:
         return "the next call compiles it"
-    steps = candidate.steps
-    until, work = policy.pays_from(steps, candidate.nodes), f"{counted(steps, 'step')}, {nodes}"
+    work = counted(candidate.nodes, "operation") + " per example"
+    if candidate.is_lifted:
+        work = f"{counted(candidate.steps, 'step')}, {work}"
     return f"the function itself runs until {until:,} examples have run ({examples:,} so far): {work}"
 
 

@@ -37,10 +37,12 @@ from wengert.compiler.trace import (
     PurityCheck,
     Reader,
     Specialization,
+    TooLarge,
     Unrecordable,
     are_wide,
     derived_from,
     is_watched,
+    operations_since,
     random_state,
     readers_of,
     record,
@@ -49,6 +51,7 @@ from wengert.compiler.trace import (
     too_many,
     too_many_kinds,
 )
+from wengert.engine import Value
 from wengert.derivatives import derivations_of, signature_of
 from wengert.errors import ArgumentError, warn, warn_once
 
@@ -66,6 +69,9 @@ class Runtime:
         self.name: str = getattr(function, "__name__", "the function")
         self.entries: dict[Any, CacheEntry] = {}
         self.expected: int = 0  # examples that are known to come: see `fit`
+        self.spent: int = 0  # operations' worth of preparing: see `policy.affords`
+        self.ran: int = 0  # the operations of examples of forgotten signatures
+        self.size: tuple[int, int, int] = 0, 0, 0  # the last specialization's operations, steps and work of an example
         self.evicted: set[Any] = set()  # the keys of signatures that were forgotten,
         self.returns: int = 0  # and how many of these came back
         self.passing: int = 0  # forgotten signatures with one example, as of a lambda that is made for a call;
@@ -101,7 +107,7 @@ class Runtime:
 
     def define_anew(self) -> None:
         """Forget all recordings after the function was redefined."""
-        self.entries = {}
+        self.entries, self.spent, self.ran, self.size = {}, 0, 0, (0, 0, 0)
         self.compiled.signature = signature_of(self.function)
         self.define()
         self.compiled.ones.clear()
@@ -172,6 +178,8 @@ class Runtime:
                 if not self.compile(entry):
                     return eager()
                 continue
+            if not self.may_record(entry):
+                return eager()
             with self.alone_to_record() as alone:
                 if not alone:
                     self.uncount(entry, 1)
@@ -241,6 +249,8 @@ class Runtime:
         """
         if entry.candidate is not None:
             return self.compile(entry)
+        if not self.may_record(entry):
+            return False
         with self.alone_to_record() as alone:
             if not alone:
                 self.uncount(entry, arguments.count())
@@ -294,7 +304,10 @@ class Runtime:
         watch = PurityCheck(recorded, arguments.reached_by(call)) if sys.getprofile() is None else None
         if watch is None:
             self.count_aside(report.PROFILER)
+        began = Value(0.0)._made
         result = self.observe(entry, call, watch)
+        if watch is not None:
+            watch.operations = operations_since(began)
         return result, None if derived is None else derived.run_of(result), watch
 
     def observe(self, entry: CacheEntry, call: Callable[[], Any], watch: PurityCheck | None = None) -> Any:
@@ -378,12 +391,23 @@ class Runtime:
     def forget(self, signatures: Sequence[Any]) -> None:
         """Forget the entries of some signatures, and their specializations."""
         gone = [entry for entry in [self.entries.pop(each, None) for each in signatures] if entry is not None]
+        self.ran += sum([entry.examples * entry.work for entry in gone])
         self.passing += sum([entry.examples < 2 for entry in gone])
         for known in (self.compiled.ones, self.compiled.batches) if gone else ():
             known[:] = [each for each in known if each not in gone]
 
-    def record(self, entry: CacheEntry, arguments: Arguments, number: int, result: Any, watch: PurityCheck) -> bool:
-        """Record a run of the function on an example, given its number in a batch; False if that is impossible."""
+    def record(
+        self,
+        entry: CacheEntry,
+        arguments: Arguments,
+        number: int,
+        result: Any,
+        watch: PurityCheck,
+        at_once: bool = False,
+    ) -> bool:
+        """Record a run of the function on an example, given its number in a batch; False if that is impossible or, unless
+        it is wanted `at_once`, has to wait.
+        """
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry.specializations)
         batched = arguments.signature.batched
@@ -400,10 +424,33 @@ class Runtime:
         try:
             recorded, derived = self.recorded_for(arguments)
             nests = derived is None and arguments.signature not in self.itself
-            candidate = record(recorded, arguments, arguments.example(number), result, watch, self.apart, nests)
+            example = arguments.example(number)
+            operations = watch.operations  # as far as they make Values
+            while True:
+                entry.work = entry.work or policy.work(operations, True)
+                is_free = at_once or self.compiled.pinned or derived is not None
+                room = None if is_free else policy.records_up_to(self.spent, self.ran_in_all(entry))
+                try:
+                    if room is not None and operations > room:
+                        raise TooLarge
+                    candidate = record(recorded, arguments, example, result, watch, self.apart, nests, room)
+                    break
+                except TooLarge:
+                    assert room is not None
+                    if operations <= room:
+                        self.spent += policy.records(room)
+                        operations = 2 * room
+                        entry.work = max(entry.work, policy.work(operations, False))
+                    self.size = operations, 0, entry.work
+                    if not self.affords(entry, policy.records(operations)):
+                        self.wait(entry, policy.records(operations))
+                        return False
             if derived is not None:
                 candidate.differentiation = derived.of(arguments, number, result)
             entry.candidate = candidate
+            self.spent += policy.records(candidate.recorded)
+            entry.work = policy.work(candidate.recorded, candidate.kind is Value or candidate.is_derivative)
+            self.size = candidate.recorded, self.size[1], entry.work
         except NotDifferentiable:
             self.record_itself(entry)
             return False
@@ -434,6 +481,31 @@ class Runtime:
             entry.candidate, entry.until = None, 0  # last: other threads see the specialization first
             return not entry.is_eager
 
+    def affords(self, entry: CacheEntry, cost: int) -> bool:
+        """Return True if the function may be prepared further by now."""
+        return policy.affords(cost, self.spent, self.ran_in_all(entry))
+
+    def ran_in_all(self, entry: CacheEntry) -> int:
+        """Return the operations of all examples, those that `entry` is to serve yet among them."""
+        others = [each.examples * each.work for each in list(self.entries.values())]
+        return self.ran + sum(others) + self.expected * entry.work
+
+    def wait(self, entry: CacheEntry, cost: int) -> None:
+        """Let the function itself serve an entry until it may be prepared further."""
+        work = entry.work or self.size[2]
+        left = policy.pays_from(cost, self.spent) - self.ran_in_all(entry)
+        entry.until = entry.examples + max(-(-left // max(work, 1)), 1)
+
+    def may_record(self, entry: CacheEntry) -> bool:
+        """Return True if another specialization may be recorded by now, as costly as the last one."""
+        nodes, steps, _ = self.size
+        cost = policy.records(nodes) + policy.compiles(steps)
+        if self.compiled.pinned or self.affords(entry, cost):
+            return True
+        entry.work = entry.work or self.size[2]
+        self.wait(entry, cost)
+        return False
+
     def record_itself(self, entry: CacheEntry) -> None:
         """Record the derivative itself for such calls from now on, operation by operation."""
         self.itself.add(entry.signature)
@@ -463,20 +535,24 @@ class Runtime:
         """
         by_rule = not (self.compiled.pinned or at_once)
         nodes, examples = candidate.nodes, entry.examples + self.expected
-        others, backend = len(entry.specializations), self.compiled.backend
+        backend = self.compiled.backend
         waits = by_rule and not candidate.is_derivative  # a derivative takes many times longer uncompiled
         if waits and not policy.lifts(nodes, examples):
             entry.until = policy.EXAMPLES - self.expected
             return None
         candidate.lift()
         nodes = candidate.nodes  # a derivative has more than its function
-        if by_rule and backend.name == "native":
-            steps = candidate.forward
-            if policy.compiles(steps, nodes, examples, others):
-                steps = candidate.steps  # deriving the reverse sweep takes time, so only now
-            if not policy.compiles(steps, nodes, examples, others):
-                entry.until = policy.pays_from(steps, nodes) - self.expected
-                return None
+        if candidate.is_derivative:
+            entry.work = nodes
+        steps = candidate.forward
+        if by_rule and backend.name == "native" and self.affords(entry, policy.compiles(steps)):
+            steps = candidate.steps  # deriving the reverse sweep takes time, so only now
+        self.size = self.size[0], steps, entry.work
+        cost = policy.compiles(steps)
+        if by_rule and backend.name == "native" and not self.affords(entry, cost):
+            self.wait(entry, cost)
+            return None
+        self.spent += cost
         made = candidate.specialization(backend.kernel())
         made.clause = f"{made.kernel.name} is named as the back end"
         if self.compiled.pinned:
@@ -487,7 +563,7 @@ class Runtime:
             return made
         if (limit := policy.products_from(candidate.lifted.multiplications)) > 0:
             made.limit = limit
-        made.clause = report.code_serves(made, candidate.steps, examples, others)
+        made.clause = report.code_serves(made, candidate.steps, examples if entry.until else 0)
         return made
 
     @np.errstate(all="ignore")
@@ -686,7 +762,7 @@ class Runtime:
                 results = [result] if function_run is None else []
                 if watch is None:
                     return
-                self.record(entry, arguments, 0, result, watch)
+                self.record(entry, arguments, 0, result, watch, at_once=True)
 
     def calls_until_check(
         self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]

@@ -13,7 +13,7 @@ cdef class CacheEntry:
     cdef public object signature, candidate, latest, layout, lock
     cdef public list specializations
     cdef public str fallback_reason, clause
-    cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite
+    cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite, work
     cdef public bint is_eager, is_thorough
     cdef readonly bint batched
     cdef list readers, pool

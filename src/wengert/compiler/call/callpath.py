@@ -65,7 +65,8 @@ class CacheEntry:
         self.is_eager = False
         self.calls = self.examples = 0
         self.least = 0  # with fewer examples the function itself runs
-        self.until = 0  # the candidate waits until this many examples have run
+        self.until = 0  # what is recorded or compiled next waits until this many examples have run
+        self.work = 0  # operations that an example takes uncompiled; 0 where it is not known
         self.changes = 0  # the watched runs that changed an object
         self.used = 0  # the number of the function's call that used it last
         self.checks = 0  # comparisons of its specializations with the function

@@ -78,6 +78,7 @@ class PurityCheck:
         self.tells_bools: bool = False
         self.effect: str = ""
         self.change: str = ""
+        self.operations: int = 0  # the nodes that the run computed
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []

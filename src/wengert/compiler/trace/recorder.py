@@ -8,6 +8,7 @@ cannot be recorded stops the recording.
 from __future__ import annotations
 
 import linecache
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from wengert.compiler.trace.tracers import (
     Integer,
     Nesting,
     Number,
+    TooLarge,
     as_operand,
     compared,
     is_traced,
@@ -34,7 +36,7 @@ from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
 __all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing"]
-__all__ += ["watching"]
+__all__ += ["operations_since", "watching"]
 
 STOP = BY_NAME["stop_gradient"]
 PATHS = 8  # paths through the branches of a user's rule that are recorded
@@ -65,6 +67,11 @@ class Guard:
         return Guard(self.how, left, right, self.outcome, self.line, words)
 
 
+def operations_since(tick: int) -> int:
+    """Return how many nodes were computed since a tick, in any thread."""
+    return int(Value(0.0)._made - tick) // (node.CODE + 1) - 1
+
+
 @dataclass
 class Recorder:
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
@@ -84,9 +91,12 @@ class Recorder:
     _busy: bool = False
     nests: bool = False  # derivatives that the function calls may become programs of their own: see `nested`
     plain: set[int] = field(default_factory=set)  # the identities of the nodes of arguments that are no Values
+    room: int | None = None  # the operations after which the recording is broken off; None for any number
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
+        self.last: int = sys.maxsize if self.room is None else self.began + self.room * (node.CODE + 1)  # see `break_off`
+        self.is_broken_off = False
         self.proxies: Any = None
         self.rules: Any = None  # records operations by a user's rules
         self.nested: Any = None  # calls a derivative
@@ -115,6 +125,15 @@ class Recorder:
         """
         self.nests = False
         raise Nesting
+
+    def break_off(self) -> None:
+        """Stop the recording, as it has more operations than there is room for.
+
+        Raises:
+            TooLarge: always.
+        """
+        self.is_broken_off = True
+        raise TooLarge
 
     def detached(self, x: Any) -> Any:
         """Return a node with the same number through which no gradient flows."""

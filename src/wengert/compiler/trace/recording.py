@@ -30,7 +30,7 @@ from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
 from wengert.compiler.trace.proxies import Proxies
 from wengert.compiler.trace.purity import PurityCheck
-from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, tracing
+from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, operations_since, tracing
 from wengert.compiler.trace.rules import follow_rules, record_rules
 from wengert.compiler.trace.specialization import Guards, Specialization, in_words
 from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
@@ -42,6 +42,7 @@ from wengert.compiler.trace.tracers import (
     Nesting,
     Number,
     Pending,
+    TooLarge,
     as_operand,
     is_traced,
     number_of,
@@ -74,6 +75,7 @@ class Candidate:
 
     Attributes:
         nodes: the number of operations.
+        recorded: the same, with those on which the result does not depend.
         shape: the shape of the program's output; () for one number; None for an irregular result.
         kind: the class of the result; Value also for subclasses, and for a structure that holds some.
         dtype: the dtype of the array that `map` returns.
@@ -85,6 +87,7 @@ class Candidate:
         self, run: Any, picks: list[Pick], result: Any, parts: Parts | None, structure: Structure | None
     ) -> None:
         self.nodes: int = run.size
+        self.recorded: int = max(run.recorded, run.size)
         self.structure: Structure | None = structure
         self.shape: tuple[int, ...] | None = run.shape
         self.layout: ResultLayout | None = run.layout
@@ -217,17 +220,19 @@ def record(
     watch: PurityCheck,
     apart: bool = False,
     nests: bool = True,
+    room: int | None = None,
 ) -> Candidate:
     """Run a function on an example, and record it; `result` and `watch` come from the run of the function itself.
 
     For a batch, `apart` keeps a tuple a tuple. If it `nests`, derivatives that the function returns become programs of
-    their own.
+    their own. With more operations than there is `room` for, the recording is broken off.
 
     Raises:
         Unrecordable: it cannot be recorded; the message says why.
+        TooLarge: it was broken off.
     """
     layout = ResultLayout.of(result, apart) if arguments.signature.batched else None
-    trace = partial(_Trace, function, arguments, example, watch, layout)
+    trace = partial(_Trace, function, arguments, example, watch, layout, room=room)
     parts = None if arguments.signature.batched else take_apart(result)
     try:
         run = _nested(trace) if nests else None
@@ -296,9 +301,10 @@ class _Trace:
         integers: Sequence[int] = (),
         fixed: bool = False,
         nests: bool = False,
+        room: int | None = None,
     ) -> None:
         self.example, self.batched = arguments.numbers(example), arguments.signature.batched
-        self.recorder = Recorder(tells_bools=watch.tells_bools)
+        self.recorder = Recorder(tells_bools=watch.tells_bools, room=room)
         follow_rules(watch.ran)
         self.proxies = self.recorder.proxies = Proxies(self.recorder, watch, arguments.signature.objects())
         self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
@@ -332,6 +338,9 @@ class _Trace:
                 self.result = path.follow(run)
         finally:
             self.recorder.open = False
+        self.recorded = operations_since(self.recorder.began)
+        if self.recorder.is_broken_off:  # whatever the function has made of it
+            raise TooLarge
         if self.recorder.fallback_reason:
             raise Unrecordable(self.recorder.fallback_reason)
         if path.steps != watch.path.steps:

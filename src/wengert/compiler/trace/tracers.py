@@ -27,7 +27,7 @@ from wengert.ops import BY_NAME, Op, coerce, ieee
 
 __all__ = ["EXACT", "FINITE", "FLOATS", "PYTHON", "Bool", "Integer", "Nesting", "Number", "Pending", "as_operand"]
 __all__ += ["compared", "computed", "concrete", "converted", "form_of", "is_bool", "is_traced", "number_of"]
-__all__ += ["recorded", "values_in"]
+__all__ += ["TooLarge", "recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
@@ -298,6 +298,10 @@ class Nesting(BaseException):
     """A recorded function computes with a derivative, so that it has to be recorded operation by operation."""
 
 
+class TooLarge(BaseException):
+    """A recording has more operations than may be recorded by now."""
+
+
 TRACED = frozenset((Number, Integer, Bool, Pending))
 coerce.OWN.update(TRACED)
 
@@ -337,7 +341,10 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
     recorder = _recorder_of(xs)
     if not recorder.open:
         return result
-    return (Bool if is_bool(result) else Number)(recorder, result, BY_NAME[name](*map(as_operand, xs)))
+    node = BY_NAME[name](*map(as_operand, xs))
+    if node._made > recorder.last:
+        recorder.break_off()
+    return (Bool if is_bool(result) else Number)(recorder, result, node)
 
 
 def converted(x: Any, kind: Any) -> Any:
@@ -390,7 +397,10 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     recorder = x.recorder if type(x) in TRACED else y.recorder
     if not recorder.open:
         return made
-    made = Number(recorder, made, PYTHON[name](as_operand(x), as_operand(y)))
+    node = PYTHON[name](as_operand(x), as_operand(y))
+    if node._made > recorder.last:
+        recorder.break_off()
+    made = Number(recorder, made, node)
     return _doubted(made, (x, y)) if recorder.doubts else made
 
 
