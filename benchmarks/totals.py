@@ -212,7 +212,10 @@ def main(argv: list[str] | None = None) -> int:
     for title, checkout in checkouts.items():
         results = asked(names, checkout / "src", options.derivatives, options.processes)
         kept[title] = results
-        print(f"\n{title}\n\n{distribution(results)}\n\nNearest to the budget, or beyond it:\n{worst(results)}", flush=True)
+        print(
+            f"\n{title}\n\n{distribution(results)}\n\nNearest to the budget, or beyond it:\n{worst(results)}",
+            flush=True,
+        )
     if options.json is not None:
         options.json.write_text(json.dumps(kept))
     return 1 if beyond(results) else 0

@@ -96,9 +96,9 @@ def recordings(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     record = Runtime.record
 
-    def noted(runtime: Any, entry: Any, arguments: Any, example: Any, result: Any, watch: Any) -> bool:
+    def noted(runtime: Any, entry: Any, arguments: Any, example: Any, result: Any, *rest: Any) -> bool:
         made.append(result)
-        return record(runtime, entry, arguments, example, result, watch)
+        return record(runtime, entry, arguments, example, result, *rest)
 
     monkeypatch.setattr(Runtime, "record", noted)
     return made

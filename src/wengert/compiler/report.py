@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wengert.compiler import policy
 from wengert.compiler.call import EVERY, CacheEntry
-from wengert.compiler.trace import Candidate, Specialization
+from wengert.compiler.trace import Specialization
 from wengert.errors import counted
 
 # Why the function itself serves a call, for reasons that are not its own, and what to do.
@@ -98,7 +98,7 @@ def _waits(entry: CacheEntry, examples: int) -> str:
     candidate, until = entry.candidate, entry.until
     if not candidate.is_lifted and not policy.lifts(candidate.nodes, examples):
         until = max(until, policy.EXAMPLES)
-    if until <= examples + 1:
+    if until <= examples:
         return "the next call compiles it"
     work = counted(candidate.nodes, "operation") + " per example"
     if candidate.is_lifted:

@@ -51,8 +51,8 @@ from wengert.compiler.trace import (
     too_many,
     too_many_kinds,
 )
-from wengert.engine import Value
 from wengert.derivatives import derivations_of, signature_of
+from wengert.engine import Value
 from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
@@ -215,7 +215,8 @@ class Runtime:
                     if self.next(entry, arguments, row, known, ran):
                         continue
                     is_pure = not entry.is_eager and row not in known
-                    if entry.candidate is not None or not is_pure:  # later rows may depend on its effects
+                    # Later rows may depend on the effects of a run, which nobody watches while the next one waits.
+                    if entry.candidate is not None or entry.until or not is_pure:
                         here = [n for n in known if n < row and n in ran.left]
                         ran.partial, ran.left = before, [*here, *range(row, count)]
                 if ran.partial is None:
@@ -440,7 +441,7 @@ class Runtime:
                     if operations <= room:
                         self.spent += policy.records(room)
                         operations = 2 * room
-                        entry.work = max(entry.work, policy.work(operations, False))
+                        entry.work = max(entry.work, policy.work(room, False))
                     self.size = operations, 0, entry.work
                     if not self.affords(entry, policy.records(operations)):
                         self.wait(entry, policy.records(operations))
@@ -500,7 +501,7 @@ class Runtime:
         """Return True if another specialization may be recorded by now, as costly as the last one."""
         nodes, steps, _ = self.size
         cost = policy.records(nodes) + policy.compiles(steps)
-        if self.compiled.pinned or self.affords(entry, cost):
+        if not nodes or self.compiled.pinned or self.affords(entry, cost):
             return True
         entry.work = entry.work or self.size[2]
         self.wait(entry, cost)
@@ -806,8 +807,9 @@ class Runtime:
         return last
 
     def last_waits(self) -> bool:
-        """Return True if the recording of the last call waits to be compiled."""
-        return self.last is not None and self.last.candidate is not None and not self.last.specializations
+        """Return True if what the last call needs waits to be recorded or compiled."""
+        last = self.last
+        return last is not None and (last.candidate is not None or last.until > 0) and not last.specializations
 
     def latest(self) -> Any:
         """Return the `Specialization` of the last call; before it is compiled, one by NumPy."""
