@@ -1,10 +1,10 @@
-"""What the first calls of a compiled function take in total, preparation and checks included, beside the function itself.
+"""What the first calls of a compiled function take in total, preparation and checks included.
 
     python -m benchmarks.totals [NAME ...] [--sample N] [--against DIR] [--derivatives] [--processes N]
 
-Each program of `tests/programs` that takes numbers runs in a process of its own that finds nothing on disk: its first 1,
-3, 10, 100 and 1,000 calls, each with `backward()` and with arguments of its own, by the compiled function and by the
-function itself. With `--derivatives` it is `compile(grad(f))` beside `grad(f)`, where `f` has a derivative with respect
+Each program of `tests/programs` runs in a process of its own that finds nothing on disk: its first 1, 3, 10, 100 and
+1,000 calls, each with `backward()` and with arguments of its own, by the compiled function and by the function itself.
+With `--derivatives` it is `compile(grad(f))` beside `grad(f)`, where `f` has a derivative with respect
 to its first argument.
 
 The budget is 1.5 times the function's own total, 0.1 s for the function and 0.15 s for the process (which imports

@@ -109,7 +109,10 @@ def compare(method: Any, model: Weighted, x: float) -> None:
     same(method(model, x), model.plain(x), [model.weight, *model.offsets])
 
 
-def test_many_models_in_turn_are_recorded_once_each(method: Any, recordings: list[Any]) -> None:
+def test_many_models_in_turn_are_recorded_once_each(
+    method: Any, recordings: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy, "FREE", 100 * policy.FREE)
     models = [Weighted(0.1 * n) for n in range(40)]
     for _ in range(5):
         for n, model in enumerate(models):
@@ -122,6 +125,7 @@ def test_more_models_in_turn_than_there_is_room_for(
     method: Any, recordings: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policy, "SIGNATURES", 12)
+    monkeypatch.setattr(policy, "FREE", 100 * policy.FREE)
     models = [Weighted(0.1 * n) for n in range(13)]
 
     def calls() -> None:

@@ -47,8 +47,8 @@ def compile(
             arrays of them.
         static: the names of arguments that are part of the program, such as a size or a flag.
         backend: "auto" follows a rule of counts: the first call with a signature is recorded, and from the second call
-            on machine code runs (if llvmlite is installed), at once for programs of at most 300 steps, later for larger
-            ones; `report()` says what runs and why. "numpy", "native" (machine code) and "xla" (JAX) run the program
+            on machine code runs (if llvmlite is installed); what costs more to prepare than a function's budget allows
+            waits until its calls have taken longer; `report()` says what runs and why. "numpy", "native" (machine code) and "xla" (JAX) run the program
             whenever it is valid.
         checks: the calls that also run the function itself and compare: "powers" checks the first four calls of each
             specialization and then each call whose number is a power of two; "first" checks only the first four.

@@ -406,8 +406,8 @@ class Runtime:
         watch: PurityCheck,
         at_once: bool = False,
     ) -> bool:
-        """Record a run of the function on an example, given its number in a batch; False if that is impossible or, unless
-        it is wanted `at_once`, has to wait.
+        """Record a run of the function on an example, given its number in a batch. Return False if that is impossible
+        or, unless it is wanted `at_once`, has to wait.
         """
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry.specializations)

@@ -95,9 +95,8 @@ class Recorder:
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
-        self.last: int = (
-            sys.maxsize if self.room is None else self.began + self.room * (node.CODE + 1)
-        )  # see `break_off`
+        room = sys.maxsize if self.room is None else self.began + self.room * (node.CODE + 1)
+        self.last: int = room  # an operation that is younger breaks the recording off
         self.is_broken_off = False
         self.proxies: Any = None
         self.rules: Any = None  # records operations by a user's rules
