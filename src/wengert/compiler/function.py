@@ -48,8 +48,8 @@ def compile(
         static: the names of arguments that are part of the program, such as a size or a flag.
         backend: "auto" follows a rule of counts: the first call with a signature is recorded, and from the second call
             on machine code runs (if llvmlite is installed); what costs more to prepare than a function's budget allows
-            waits until its calls have taken longer; `report()` says what runs and why. "numpy", "native" (machine code) and "xla" (JAX) run the program
-            whenever it is valid.
+            waits until its calls have taken longer; `report()` says what runs and why. "numpy", "native" (machine code)
+            and "xla" (JAX) run the program whenever it is valid.
         checks: the calls that also run the function itself and compare: "powers" checks the first four calls of each
             specialization and then each call whose number is a power of two; "first" checks only the first four.
         dtype: the type of numbers that the program computes with: "float64", or "float32" with the back end "xla".
