@@ -12,7 +12,7 @@ import wengert
 from tests.compiler.checks import CLOSE, batch_of, difference, lifted, linear, same, warned
 from wengert import Value
 from wengert.compiler.backends import BACKENDS
-from wengert.compiler.runtime import Runtime
+from wengert.compiler.budget import Budget
 from wengert.derivatives import Numbers
 from wengert.errors import ArgumentError, DataError
 
@@ -359,7 +359,7 @@ def test_effects_in_a_batch_come_in_the_order_of_a_loop(how: str, known: int, mi
 @pytest.mark.parametrize("how", ["map", "mean", "sum"])
 def test_effects_while_a_specialization_waits_for_its_count(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of branches that are not compiled yet run unwatched: whatever they do, the rows behind them see it."""
-    monkeypatch.setattr(Runtime, "affords", lambda runtime, entry, cost: len(entry.specializations) < 2)
+    monkeypatch.setattr(Budget, "affords", lambda budget, entry, cost: len(entry.specializations) < 2)
 
     def noting(log: list[float]) -> Any:
         def function(x: float) -> Any:

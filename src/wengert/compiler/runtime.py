@@ -24,6 +24,7 @@ from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
 from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
+from wengert.compiler.budget import Budget
 from wengert.compiler.call import CacheEntry, Call, same
 from wengert.compiler.comparison import difference, matches
 from wengert.compiler.lift import Unliftable
@@ -37,7 +38,6 @@ from wengert.compiler.trace import (
     PurityCheck,
     Reader,
     Specialization,
-    TooLarge,
     Unrecordable,
     are_wide,
     derived_from,
@@ -68,10 +68,7 @@ class Runtime:
         self.function: Any = function
         self.name: str = getattr(function, "__name__", "the function")
         self.entries: dict[Any, CacheEntry] = {}
-        self.expected: int = 0  # examples that are known to come: see `fit`
-        self.spent: int = 0  # operations' worth of preparing: see `policy.affords`
-        self.ran: int = 0  # the operations of examples of forgotten signatures
-        self.size: tuple[int, int, int] = 0, 0, 0  # the last specialization's operations, steps and work of an example
+        self.budget: Budget = Budget(self.entries)
         self.evicted: set[Any] = set()  # the keys of signatures that were forgotten,
         self.returns: int = 0  # and how many of these came back
         self.passing: int = 0  # forgotten signatures with one example, as of a lambda that is made for a call;
@@ -107,7 +104,8 @@ class Runtime:
 
     def define_anew(self) -> None:
         """Forget all recordings after the function was redefined."""
-        self.entries, self.spent, self.ran, self.size = {}, 0, 0, (0, 0, 0)
+        self.entries = {}
+        self.budget = Budget(self.entries)
         self.compiled.signature = signature_of(self.function)
         self.define()
         self.compiled.ones.clear()
@@ -392,7 +390,7 @@ class Runtime:
     def forget(self, signatures: Sequence[Any]) -> None:
         """Forget the entries of some signatures, and their specializations."""
         gone = [entry for entry in [self.entries.pop(each, None) for each in signatures] if entry is not None]
-        self.ran += sum([entry.examples * entry.work for entry in gone])
+        self.budget.forgotten += sum([entry.examples * entry.work for entry in gone])
         self.passing += sum([entry.examples < 2 for entry in gone])
         for known in (self.compiled.ones, self.compiled.batches) if gone else ():
             known[:] = [each for each in known if each not in gone]
@@ -426,32 +424,14 @@ class Runtime:
             recorded, derived = self.recorded_for(arguments)
             nests = derived is None and arguments.signature not in self.itself
             example = arguments.example(number)
-            operations = watch.operations  # as far as they make Values
-            while True:
-                entry.work = entry.work or policy.work(operations, True)
-                is_free = at_once or self.compiled.pinned or derived is not None
-                room = None if is_free else policy.records_up_to(self.spent, self.ran_in_all(entry))
-                try:
-                    if room is not None and operations > room:
-                        raise TooLarge
-                    candidate = record(recorded, arguments, example, result, watch, self.apart, nests, room)
-                    break
-                except TooLarge:
-                    assert room is not None
-                    if operations <= room:
-                        self.spent += policy.records(room)
-                        operations = 2 * room
-                        entry.work = max(entry.work, policy.work(room, False))
-                    self.size = operations, 0, entry.work
-                    if not self.affords(entry, policy.records(operations)):
-                        self.wait(entry, policy.records(operations))
-                        return False
+            is_free = at_once or self.compiled.pinned or derived is not None
+            trace = functools.partial(record, recorded, arguments, example, result, watch, self.apart, nests)
+            candidate = self.budget.recording(entry, trace, watch.operations, is_free)
+            if candidate is None:
+                return False
             if derived is not None:
                 candidate.differentiation = derived.of(arguments, number, result)
             entry.candidate = candidate
-            self.spent += policy.records(candidate.recorded)
-            entry.work = policy.work(candidate.recorded, candidate.kind is Value or candidate.is_derivative)
-            self.size = candidate.recorded, self.size[1], entry.work
         except NotDifferentiable:
             self.record_itself(entry)
             return False
@@ -482,30 +462,9 @@ class Runtime:
             entry.candidate, entry.until = None, 0  # last: other threads see the specialization first
             return not entry.is_eager
 
-    def affords(self, entry: CacheEntry, cost: int) -> bool:
-        """Return True if the function may be prepared further by now."""
-        return policy.affords(cost, self.spent, self.ran_in_all(entry))
-
-    def ran_in_all(self, entry: CacheEntry) -> int:
-        """Return the operations of all examples, those that `entry` is to serve yet among them."""
-        others = [each.examples * each.work for each in list(self.entries.values())]
-        return self.ran + sum(others) + self.expected * entry.work
-
-    def wait(self, entry: CacheEntry, cost: int) -> None:
-        """Let the function itself serve an entry until it may be prepared further."""
-        work = entry.work or self.size[2]
-        left = policy.pays_from(cost, self.spent) - self.ran_in_all(entry)
-        entry.until = entry.examples + max(-(-left // max(work, 1)), 1)
-
     def may_record(self, entry: CacheEntry) -> bool:
-        """Return True if another specialization may be recorded by now, as costly as the last one."""
-        nodes, steps, _ = self.size
-        cost = policy.records(nodes) + policy.compiles(steps)
-        if not nodes or self.compiled.pinned or self.affords(entry, cost):
-            return True
-        entry.work = entry.work or self.size[2]
-        self.wait(entry, cost)
-        return False
+        """Return True if another specialization may be recorded by now."""
+        return self.compiled.pinned or self.budget.records(entry)
 
     def record_itself(self, entry: CacheEntry) -> None:
         """Record the derivative itself for such calls from now on, operation by operation."""
@@ -535,25 +494,19 @@ class Runtime:
             Unrecordable, Unliftable: there is none.
         """
         by_rule = not (self.compiled.pinned or at_once)
-        nodes, examples = candidate.nodes, entry.examples + self.expected
+        nodes, examples = candidate.nodes, entry.examples + self.budget.expected
         backend = self.compiled.backend
         waits = by_rule and not candidate.is_derivative  # a derivative takes many times longer uncompiled
         if waits and not policy.lifts(nodes, examples):
-            entry.until = policy.EXAMPLES - self.expected
+            entry.until = policy.EXAMPLES - self.budget.expected
             return None
         candidate.lift()
         nodes = candidate.nodes  # a derivative has more than its function
         if candidate.is_derivative:
             entry.work = nodes
-        steps = candidate.forward
-        if by_rule and backend.name == "native" and self.affords(entry, policy.compiles(steps)):
-            steps = candidate.steps  # deriving the reverse sweep takes time, so only now
-        self.size = self.size[0], steps, entry.work
-        cost = policy.compiles(steps)
-        if by_rule and backend.name == "native" and not self.affords(entry, cost):
-            self.wait(entry, cost)
+        if by_rule and backend.name == "native" and not self.budget.compiles(entry, candidate):
             return None
-        self.spent += cost
+        self.budget.compiled(entry, candidate)
         made = candidate.specialization(backend.kernel())
         made.clause = f"{made.kernel.name} is named as the back end"
         if self.compiled.pinned:
@@ -844,7 +797,7 @@ class Runtime:
     def report(self) -> str:
         """Describe the function, line by line."""
         name = getattr(self.function, "__name__", "function")
-        return report.described(name, list(self.entries.values()), self.expected, self.aside)
+        return report.described(name, list(self.entries.values()), self.budget.expected, self.aside)
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:
