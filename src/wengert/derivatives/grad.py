@@ -296,10 +296,11 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     if compiled is not None:
         last_run()
         value, given, run = compiled(*primals), tree_map(_copied, primals), last_run()
-        pulled = _of_compiled("vjp", function, len(primals)) if run is None else None
+        if run is not None and not any(isinstance(x, Value) for x in Numbers(given).leaves):  # else of copies of them
+            return value, _pullback(*run)
+        pulled = _of_compiled("vjp", function, len(primals))
         if pulled is not None:
             return value, lambda cotangent: pulled(*given, cotangent)
-        return value, _pullback(*run)
     call = _Call(function, tuple(range(len(primals))), primals, {}, has_aux, "primals")
     value, pullback = call.outputs.unflatten(call.run.values()), _pullback(call.run, call.outputs, call.inputs)
     return (value, pullback, call.aux) if has_aux else (value, pullback)
