@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import LEAVES, Expr, has_mask, rename, rewrite, times
+from wengert.compiler.ir.expression import LEAVES, ZERO, Expr, has_mask, rename, rewrite, times
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
 from wengert.compiler.ir.strides import fit
 
@@ -121,7 +121,7 @@ def _taken(program: Program, step: Compute, made: Assemble, places: dict[int, li
             program.arrays.append(taken)
             steps.append(Compute(taken, taken.shape, [_access(part, there.reshape(taken.shape))], X))
             parts.append((_access(step.out, here.reshape(taken.shape)), taken))
-    return [*steps, Assemble(step.out, parts)]
+    return [*steps, Assemble(step.out, parts) if parts else Compute(step.out, step.axes, [], ZERO)]
 
 
 def _access(array: Array, cells: Any) -> Access:
