@@ -39,7 +39,6 @@ from wengert.compiler.trace import (
     Reader,
     Specialization,
     Unrecordable,
-    are_wide,
     derived_from,
     is_watched,
     operations_since,
@@ -548,11 +547,8 @@ class Runtime:
             if not self.matches_on_some(entry, served, arguments, known):
                 return self.each(arguments, how, known)
             return entry.finished(found, how)
-        if are_wide((args, named)):  # nearly always, and then nothing has to be read
-            call = functools.partial(self.function, *args, **named)
-            return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
-        arguments = self.arguments(args, named, False)
-        return self.checked(entry, served, lambda: arguments.eager(self.function), lambda: arguments, found)
+        call = functools.partial(self.function, *args, **named)
+        return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
 
     def checked(
         self,

@@ -346,16 +346,43 @@ cdef extern from *:
         return alike;
     }
 
-    static CYTHON_UNUSED int wengert_are_floats(PyObject *items, long long target)
+    /* A few are compared pairwise, many by a table of their addresses, of which at most half is full. */
+    static CYTHON_UNUSED int wengert_are_distinct(PyObject *things)
+    {
+        enum { FEW = 8, ROOM = 128 };
+        Py_ssize_t n = PyList_GET_SIZE(things);
+        PyObject **item = ((PyListObject *)things)->ob_item, *here[ROOM], **table = here;
+        if (n <= FEW) {
+            for (Py_ssize_t i = 1; i < n; i++)
+                for (Py_ssize_t k = 0; k < i; k++)
+                    if (item[i] == item[k]) return 0;
+            return 1;
+        }
+        size_t size = 4 * FEW, is_distinct = 1;
+        while (size < 2 * (size_t)n) size *= 2;
+        if (size > ROOM) table = (PyObject **)PyMem_Calloc(size, sizeof *table);
+        else memset(here, 0, size * sizeof *here);
+        if (!table) return 0;
+        for (Py_ssize_t i = 0; is_distinct && i < n; i++) {
+            size_t at = ((size_t)item[i] >> 4) * 0x9E3779B1u;
+            for (at = (at ^ at >> 16) & (size - 1); table[at]; at = (at + 1) & (size - 1))
+                if (table[at] == item[i]) { is_distinct = 0; break; }
+            table[at] = item[i];
+        }
+        if (table != here) PyMem_Free(table);
+        return (int)is_distinct;
+    }
+
+    static CYTHON_UNUSED int wengert_are_floats(PyObject *items, long long target, Py_ssize_t n)
     {
         double *to = (double *)(intptr_t)target;
-        Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
         PyObject **item = PySequence_Fast_ITEMS(items);
+        if (PySequence_Fast_GET_SIZE(items) != n) return 0;
         for (Py_ssize_t i = 0; i < n; i++) {
             if (!PyFloat_CheckExact(item[i])) return 0;
             to[i] = PyFloat_AS_DOUBLE(item[i]);
         }
-        return n > 0;
+        return 1;
     }
 
     static CYTHON_UNUSED void wengert_scatter(long long source, long long target, long long places, long long n)
@@ -386,7 +413,8 @@ cdef extern from *:
     bint are_names "wengert_are_names"(object x, tuple then) noexcept
     bint are_bytes "wengert_are_bytes"(object now, object then) noexcept
     void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
-    bint are_floats "wengert_are_floats"(object items, long long target) noexcept
+    bint are_distinct "wengert_are_distinct"(list things) noexcept
+    bint are_floats "wengert_are_floats"(object items, long long target, Py_ssize_t n) noexcept
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long params, long long grads, long long outputs, long long work, bint unlocked) noexcept nogil
     long long address "wengert_address"(object x, bint is_int, tuple shape, Py_ssize_t rows) noexcept

@@ -1,6 +1,6 @@
 """Runs a function once and records what it computed, what it read from outside, and which branches it took."""
 
-from wengert.compiler.trace.arguments import Arguments, Reader, StaticSpec, are_wide, flatten_argument
+from wengert.compiler.trace.arguments import Arguments, Reader, StaticSpec, flatten_argument
 from wengert.compiler.trace.derived import Derived, derived_from, entries_in
 from wengert.compiler.trace.differentiate import NotDifferentiable
 from wengert.compiler.trace.layout import ResultLayout
@@ -21,7 +21,6 @@ __all__ += [
     "StaticSpec",
     "TooLarge",
     "Unrecordable",
-    "are_wide",
     "bound_to",
     "derived_from",
     "entries_in",

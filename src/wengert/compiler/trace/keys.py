@@ -15,9 +15,11 @@ import numpy as np
 
 from wengert.compiler.call import reference_to
 
-__all__ = ["Itself", "key_of", "objects_in"]
+__all__ = ["DEPTH", "PARTS", "Itself", "key_of", "objects_in"]
 
-BY_VALUE = (str, bytes, bool, int, complex, range, frozenset, Fraction, Decimal, date, datetime)
+DEPTH, PARTS = 64, 1 << 16  # an argument that is nested deeper, or has more parts, is left to the function
+BY_VALUE = (str, bytes, bool, int, Fraction, date)
+AS_TEXT = (float, complex, Decimal)  # as text nan equals nan, and -0.0 differs from 0.0, and 1.0 from 1.00
 
 
 class Itself:
@@ -53,29 +55,36 @@ def objects_in(key: Any) -> Iterator[Itself]:
             yield from objects_in(part)
 
 
-def key_of(x: Any) -> Any:
-    """Return a hashable key of an object: type and value for numbers, strings and None; the keys of the parts for
-    tuples, frozen dataclasses and bound methods, which are often created anew; else the object's identity.
+def key_of(x: Any, depth: int = 0) -> Any:
+    """Return a hashable key of an object: type and value for numbers, strings and None; the keys of the parts, in their
+    order, for tuples, sets, ranges, frozen dataclasses and bound methods, which are often created anew; else, and for
+    parts that are nested too deep, the object's identity.
 
     >>> key_of(1) == key_of(True), key_of(0.0) == key_of(-0.0), key_of((1, "a")) == key_of((1, "a"))
     (False, False, True)
+    >>> key_of(range(0, 3, 2)) == key_of(range(0, 4, 2)), key_of({1}) == key_of({True})
+    (False, False)
     """
     kind = type(x)
     if x is None or kind in BY_VALUE:
         return kind, x
-    if kind is float or isinstance(x, np.generic):
-        return kind, repr(x)  # as text nan equals nan, and -0.0 differs from 0.0
+    if kind in AS_TEXT or isinstance(x, np.generic):
+        return kind, repr(x)
     parts: Any
-    if isinstance(x, tuple):
+    if depth > DEPTH:
+        return Itself(x)
+    if isinstance(x, tuple) or kind is set or kind is frozenset:
         parts = x
+    elif kind is range:
+        parts = x.start, x.stop, x.step
+    elif kind is datetime:
+        parts = repr(x.replace(tzinfo=None)), x.tzinfo  # equal ones may differ in their time zone
     elif kind is MethodType:
         parts = x.__func__, x.__self__
     elif "__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen:
         parts = [getattr(x, field.name) for field in fields(x)]
-    elif kind is set:
-        return kind, frozenset(x)
     elif hasattr(kind, "__next__") or isinstance(x, (random.Random, np.random.Generator)):
         return kind  # a new one at each call, and none can be part of a program
     else:
         return Itself(x)
-    return kind, tuple([key_of(part) for part in parts])
+    return kind, tuple([key_of(part, depth + 1) for part in parts])

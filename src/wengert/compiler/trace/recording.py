@@ -60,7 +60,6 @@ EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that two numbers a
 ATTEMPTS = 3  # how many choices of other integers are tried
 AXES = 8  # a result with more axes is flattened
 SPARE = 64  # sequences of steps beyond one for each integer
-KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 class Candidate:
@@ -413,9 +412,7 @@ class _Trace:
         if leaf.kind == "v":
             node = self.recorder.arguments[id(x)] = Value(x._data)
             return node, node
-        of_numpy = leaf.held.endswith(("ndarray", "numpy"))
-        kind: Any = (KINDS if of_numpy else {"f": float, "i": int, "b": bool})[leaf.kind]
-        number = kind(next(integers, int(x)) if leaf.kind == "i" else x)
+        number = leaf.number(next(integers, int(x)) if leaf.kind == "i" else x)
         node = Value(float(number))
         if leaf.kind == "i":
             self.integers.append(Integer(self.recorder, number, node, name, fixed))

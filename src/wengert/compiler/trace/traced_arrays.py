@@ -11,6 +11,7 @@ import numpy as np
 
 from wengert.compiler.trace.tracers import (
     FINITE,
+    NARROW,
     PYTHON,
     Bool,
     Integer,
@@ -71,6 +72,16 @@ class TracedArray(np.ndarray):
         """The dtype of the array that it stands for."""
         return super().dtype if self.kind is None else self.kind
 
+    @property
+    def itemsize(self) -> Any:
+        """The bytes of a number of the array that it stands for."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """The bytes of the numbers of the array that it stands for."""
+        return self.size * self.itemsize
+
     def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
         return _by_element(ufunc, method, xs, options)
 
@@ -78,6 +89,7 @@ class TracedArray(np.ndarray):
         """Call a function of NumPy; one that takes no objects gets the numbers."""
         if function is np.where:
             return choice(*args)
+        _refuse_narrow(function.__name__, (*args, *named.values()))
         if function is np.count_nonzero and type(args[0]) is TracedArray:
             found = (args[0] != 0).sum(*args[1:], **named)
             return found if isinstance(found, np.ndarray) else converted(found, int)
@@ -119,11 +131,20 @@ class TracedArray(np.ndarray):
         """Assign to a part; a traced mask with one number chooses at run time."""
         if self.kind == np.float64 and not isinstance(x, Value):  # which an array of floats does not take
             x = _each(_as_objects(x), np.float64)
+        elif self.kind is not None and not isinstance(x, Value):
+            x = np.frompyfunc(self._stored, 1, 1)(_as_objects(x))
         masked = type(key) is TracedArray and key.kind == np.bool_
         if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind in (np.float64, None):
             super().__setitem__(..., choice(key, x, self))
         else:
             super().__setitem__(_as_numbers(key) if masked else key, x)
+
+    def _stored(self, x: Any) -> Any:
+        """Return a number as an array of another type than float64 stores it: cut, or rounded."""
+        kind = self.kind.type
+        if kind is np.bool_ and is_bool(number_of(x)):
+            return converted(x, kind)
+        return x if type(number_of(x)) is kind else kind(concrete(x))
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """Return a copy; conversions to float64, and of bools and integers to wider types, stay traced."""
@@ -163,6 +184,9 @@ class TracedArray(np.ndarray):
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
         return np.sqrt(self.var(axis, ddof=ddof, **named))
 
+    def tobytes(self, *args: Any, **named: Any) -> Any:
+        return super().tobytes(*args, **named) if self.kind is None else _as_numbers(self).tobytes(*args, **named)
+
     def __reduce__(self) -> Any:
         return _as_numbers(self).__reduce__() if self.kind is not None else super().__reduce__()
 
@@ -180,6 +204,15 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     bools = all(map(_has_bools, xs))
     if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # these count
         xs, bools = tuple([_each(_as_objects(x), np.int64) for x in xs]), False
+    narrow, has_values = _narrow_of(xs)
+    if narrow and not has_values:
+        counts = own in ("add", "multiply") and method in ("reduce", "accumulate")
+        if counts and not issubclass(narrow, np.floating):  # in NumPy's widest integers
+            xs = tuple([_each(_as_objects(x), np.int64 if np.iinfo(narrow).min else np.uint64) for x in xs])
+        elif own in ASKED:
+            xs = tuple([_each(_as_objects(x), np.float64) for x in xs])
+        elif not (own in COMPARED or own in LOGIC or counts or UFUNCS.get(own, own) in PYTHON):
+            _refuse_narrow(own, xs)
     plain = [_as_objects(x) for x in xs]
     if "out" in options:
         out, where = options.pop("out"), options.pop("where", True)
@@ -239,6 +272,31 @@ def _into(out: tuple[Any, ...], made: Any) -> Any:
             x[...] = result
     written = tuple([x if type(x) is TracedArray else presented(x) for x in out])
     return written[0] if len(written) == 1 else written
+
+
+def _narrow_of(xs: Any) -> tuple[Any, bool]:
+    """Return the narrow type of NumPy that numbers have, or None, and whether there are Values."""
+    kinds = set[Any]()
+    for x in xs:
+        is_plain = isinstance(x, np.ndarray) and x.dtype != object
+        items = [] if is_plain else np.ravel(_as_objects(x)).tolist()
+        kinds |= {x.dtype.type} if is_plain else {type(item.number if is_traced(item) else item) for item in items}
+    return next((kind for kind in NARROW if kind in kinds), None), any(issubclass(kind, Value) for kind in kinds)
+
+
+def _refuse_narrow(name: str, xs: Any) -> None:
+    """Stop the recording if a function of NumPy gets traced numbers of a narrow type, and no Values.
+
+    Raises:
+        Unrecordable: it does.
+    """
+    arrays = [x for x in xs if isinstance(x, np.ndarray) or is_traced(x)]
+    traced = next((item for x in arrays for item in np.ravel(_as_objects(x))[:1] if is_traced(item)), None)
+    if traced is None or not traced.recorder.open:
+        return
+    narrow, has_values = _narrow_of(arrays)
+    if narrow and not has_values:
+        traced.recorder.refuse(f"passes numbers of {narrow.__name__} to np.{name}: pass float64, as x.astype(float) is")
 
 
 def _truth(x: Any) -> Any:
