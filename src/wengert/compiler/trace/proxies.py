@@ -468,7 +468,7 @@ class Proxies:
         if x.dtype != np.float64:
             self._note_array(x, name)
             return self._keep(x, presented(x.copy()))
-        numbers = self._numbers(x, x.shape, x.ravel().tolist(), name)
+        numbers = self._numbers(x, x.shape, [*x.ravel()], name)  # which keep the type of NumPy
         made: Any = np.fromiter(numbers, object, len(numbers))  # does not ask each whether it is a sequence
         return self._keep(x, presented(made.reshape(x.shape)))
 
