@@ -54,7 +54,13 @@ def blas_threads() -> str:
     return counted(max(counts), "thread") if counts else unknown
 
 
-def described(name: str, entries: Sequence[CacheEntry], expected: int, aside: Mapping[str, int]) -> str:
+def described(
+    name: str,
+    entries: Sequence[CacheEntry],
+    expected: int,
+    aside: Mapping[str, int],
+    new_objects: Mapping[str, int],
+) -> str:
     """Write the report on a function from its cache entries.
 
     Args:
@@ -62,10 +68,16 @@ def described(name: str, entries: Sequence[CacheEntry], expected: int, aside: Ma
         entries: one for each signature.
         expected: how many examples are still to come.
         aside: how many calls the function itself served, by reasons that are not its own.
+        new_objects: how many calls had objects among the arguments that no other call had, by argument.
     """
     lines = [line for entry in entries for line in _entry(name, entry, expected)]
     served = "the function itself served"
     lines += [f"{name}: {served} {counted(count, 'call')} {why}" for why, count in list(aside.items())]
+    for argument, calls in new_objects.items():
+        lines.append(
+            f"{name}: {counted(calls, 'call')} of {argument}: each is recorded anew, or runs uncompiled. Pass the same "
+            "object each time, or its numbers, in a tuple, a dict or a named tuple"
+        )
     return "\n".join(lines or [f"{name}: not called yet"])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
@@ -72,6 +73,7 @@ class Runtime:
         self.returns: int = 0  # and how many of these came back
         self.passing: int = 0  # forgotten signatures with one example, as of a lambda that is made for a call;
         self.once: set[Any] = set()  # after many a signature is recorded at its second call: the keys seen once
+        self.new_objects: Counter[str] = Counter()  # arguments of signatures that were used once, and how often
         self.said: set[str] = set()
         self.aside: dict[str, int] = {}  # calls that the function itself served, by reasons that are not its own
         self.itself: WeakSet[Any] = WeakSet()  # signatures for which a derivative itself is recorded
@@ -342,6 +344,7 @@ class Runtime:
                 if len(self.once) >= policy.SIGNATURES:
                     self.once.clear()
                 self.once.add(signature.key)
+                self.new_objects.update(signature.new_objects())
                 entry.is_eager = True
                 self.count_aside(report.PASSING)
             elif not self.make_room():
@@ -390,7 +393,9 @@ class Runtime:
         """Forget the entries of some signatures, and their specializations."""
         gone = [entry for entry in [self.entries.pop(each, None) for each in signatures] if entry is not None]
         self.budget.forgotten += sum([entry.examples * entry.work for entry in gone])
+        passing = [entry.signature for entry in gone if entry.examples < 2 or not entry.signature.is_alive()]
         self.passing += sum([entry.examples < 2 for entry in gone])
+        self.new_objects.update([name for signature in passing for name in signature.new_objects()])
         for known in (self.compiled.ones, self.compiled.batches) if gone else ():
             known[:] = [each for each in known if each not in gone]
 
@@ -793,7 +798,8 @@ class Runtime:
     def report(self) -> str:
         """Describe the function, line by line."""
         name = getattr(self.function, "__name__", "function")
-        return report.described(name, list(self.entries.values()), self.budget.expected, self.aside)
+        entries = list(self.entries.values())
+        return report.described(name, entries, self.budget.expected, self.aside, self.new_objects)
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:

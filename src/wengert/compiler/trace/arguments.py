@@ -19,9 +19,9 @@ import numpy as np
 from wengert._forks import Lock
 from wengert.compiler.call import is_exact
 from wengert.compiler.trace.keys import DEPTH, PARTS, Itself, key_of, objects_in
-from wengert.compiler.trace.regular import ARRAYS, KINDS, Rows, has_large, read_rows, rows_in, widened
+from wengert.compiler.trace.regular import ARRAYS, KINDS, Rows, Tangled, has_large, read_rows, rows_in, widened
 from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items
-from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_unflatten
+from wengert.derivatives import KeyPath, tree_flatten, tree_leaves, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
@@ -105,14 +105,17 @@ def flatten_argument(
     """
     arrays: list[Any] = []
     parts = itertools.count()
+    within: dict[int, tuple[int, str]] = {}  # the depth and the name of each open container, by its path
 
     def leaf(x: Any, path: KeyPath) -> Any:
-        places = keys_of(path)
-        if len(places) > DEPTH:
+        depth, here = within[id(path[0])] if path else (0, name)
+        here = f"{here}_{path[1]!s}" if path else here
+        if depth > DEPTH:
             raise _Beyond(DEEP)
         if next(parts) > PARTS:
             raise _Beyond(MANY)
-        found = _leaf("_".join([name, *map(str, places)]), x, batched)
+        found = _leaf(here, x, batched)
+        within[id(path)] = depth + 1, here
         if type(found) is tuple:
             arrays.append(found[1])
             return found[0]
@@ -124,6 +127,8 @@ def flatten_argument(
         return tree_flatten(x, leaf), arrays
     except _Beyond as problem:
         return problem.args[0], []
+    except Tangled:
+        return MANY, []
 
 
 def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
@@ -267,6 +272,14 @@ class Signature:
     def is_alive(self) -> bool:
         """Return True if a call can still have it: the objects in it exist."""
         return all(x.is_alive() for x in self._objects)
+
+    def new_objects(self) -> list[str]:
+        """List the arguments that hold objects which are compared by identity, each with the class of the first one."""
+        found = []
+        for name, shape in self.shapes.items():
+            inside = [x for _, leaf in tree_leaves(shape) if isinstance(leaf, StaticSpec) for x in objects_in(leaf.key)]
+            found += [f"{name}, with a new {x.kind}" for x in inside[:1] if x.reference is not None]
+        return found
 
     def objects(self) -> set[int]:
         """Return the identities of the objects in it that it does not keep alive."""

@@ -17,7 +17,7 @@ from wengert.compiler.call import reference_to
 
 __all__ = ["DEPTH", "PARTS", "Itself", "key_of", "objects_in"]
 
-DEPTH, PARTS = 64, 1 << 16  # an argument that is nested deeper, or has more parts, is left to the function
+DEPTH, PARTS = 32, 1 << 16  # an argument that is nested deeper, or has more parts, is left to the function
 BY_VALUE = (str, bytes, bool, int, Fraction, date)
 AS_TEXT = (float, complex, Decimal)  # as text nan equals nan, and -0.0 differs from 0.0, and 1.0 from 1.00
 
@@ -27,10 +27,11 @@ class Itself:
     is possible; once the object is gone, the key equals only itself, even if another object gets the same id.
     """
 
-    __slots__ = ("number", "reference", "thing")
+    __slots__ = ("kind", "number", "reference", "thing")
 
     def __init__(self, thing: Any) -> None:
         self.number: int = id(thing)
+        self.kind: str = type(thing).__name__
         self.reference: Any = reference_to(thing)
         self.thing: Any = thing if self.reference is None else None  # kept alive then
 

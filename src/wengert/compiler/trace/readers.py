@@ -27,7 +27,7 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
     signature = arguments.signature
     names = arguments.names()
     defaults = [x for name, x in arguments.originals.items() if name not in arguments.passed]
-    if signature.aliased or not all(map(_is_constant, defaults)):
+    if signature.aliased or signature.reason or not all(map(_is_constant, defaults)):
         return None
     places = iter(range(len(arguments.arrays)))
     readers = [

@@ -325,7 +325,9 @@ class _Trace:
                 self.value_inputs.append(name)
             else:
                 self.recorder.plain.update(map(id, nodes))
-            return made.item() if leaf.is_scalar else presented(made, of_list=not leaf.held.endswith("ndarray"))
+            if leaf.is_scalar:
+                return made.item()
+            return presented(made) if np.ndarray in leaf.held else made
 
         def run() -> Any:
             clone = self.proxies.root(function)

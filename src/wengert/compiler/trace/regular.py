@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler import policy
-from wengert.compiler.trace.keys import DEPTH
+from wengert.compiler.trace.keys import DEPTH, PARTS
 
-__all__ = ["ARRAYS", "KINDS", "Rows", "has_large", "read_rows", "rows_in", "widened"]
+__all__ = ["ARRAYS", "KINDS", "Rows", "Tangled", "has_large", "read_rows", "rows_in", "widened"]
 
 ARRAYS = (np.ndarray, np.memmap)  # arrays that hold nothing but numbers
 KINDS: dict[Any, str] = {  # of a type of numbers: f for floats, i for integers, b for bools
@@ -24,6 +24,10 @@ KINDS: dict[Any, str] = {  # of a type of numbers: f for floats, i for integers,
     bool: "b",
     np.bool_: "b",
 }
+
+
+class Tangled(Exception):  # noqa: N818  (not an error: a reason to leave an argument to the function)
+    """Few lists are in each other again and again, so that they look like more and more."""
 
 
 class Rows(NamedTuple):
@@ -44,7 +48,11 @@ class Rows(NamedTuple):
 
 
 def rows_in(x: Any) -> Rows | None:
-    """Describe a list or tuple; None if its rows differ in type or length, or there are none."""
+    """Describe a list or tuple; None if its rows differ in type or length, or there are none.
+
+    Raises:
+        Tangled: it is too large to describe.
+    """
     found = None
     for piece in _pieces(x):
         rows = _described(piece)
@@ -109,6 +117,8 @@ def _described(x: Any) -> Rows | None:
         lengths = {*map(len, level)}
         if len(lengths) != 1 or 0 in lengths or len(held) == DEPTH:
             return None
+        if len(held) > 2 and len(level) > PARTS and len({*map(id, level)}) < len(level) // 2:
+            raise Tangled
         held += kinds
         shape += lengths
         level = level[0] if len(level) == 1 else [*chain.from_iterable(level)]

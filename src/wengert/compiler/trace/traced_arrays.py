@@ -397,9 +397,9 @@ def _as_objects(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, TracedArray) else x
 
 
-def presented(x: Any, of_list: bool = False) -> Any:
+def presented(x: Any) -> Any:
     """Return an array of objects as a `TracedArray`, if its first item is a tracer or a Value, or one is traced. Floats
-    become NumPy's, except in one `of_list`, which becomes a list again.
+    become NumPy's.
     """
     if type(x) is TracedArray and not DTYPE(x).hasobject:  # of indices, as those of `argsort`
         x.kind = None
@@ -422,7 +422,7 @@ def presented(x: Any, of_list: bool = False) -> Any:
             x = _each(x, kind.type)
             first = x.flat[0]
     kind = np.dtype(first.__class__) if is_traced(first) else None
-    is_float = type(first) is Number and type(first.number) is float and not of_list
+    is_float = type(first) is Number and type(first.number) is float
     if is_float and not any(type(item) is Pending for item in x.flat):  # NumPy's numbers have more attributes
         kind = _kind_of(x.view(np.ndarray))
         x = _as_objects(_each(x, np.float64)) if kind == np.float64 else x
