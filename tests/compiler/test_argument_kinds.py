@@ -43,34 +43,28 @@ def test_many_of_all_kinds(start: int) -> None:
         assert argument_kinds.compare_all(part) == []
 
 
-CRASHING = """
+ROWS = [
+    "range(s, s + 3)", "collections.deque([s, 1])", "array.array('d', [s, 1])", "bytearray([s, 1])", "bytes([s, 1])",
+    "memoryview(bytes([s, 1]))", "memoryview(array.array('d', [s, 1]))", "str(s) + '1'", "collections.UserList([s, 1])",
+]  # fmt: skip
+PROGRAM = """
 import array, collections, wengert
 from wengert import Value
 W = Value(2.0)
-rows = {rows}
-f = wengert.compile(lambda rows: W * sum([float(row[0]) for row in rows]))
-for _ in range(6):
-    for given in (rows(1), rows(2)):
-        assert f(given).data == f.function(given).data
-        assert f.map([given, given]).tolist() == [f.function(given).data] * 2
+for rows in ({made},):
+    f = wengert.compile(lambda rows: W * sum([float(row[0]) for row in rows]))
+    for _ in range(6):
+        for given in (rows(1), rows(2)):
+            assert f(given).data == f.function(given).data
+            assert f.map([given, given]).tolist() == [f.function(given).data] * 2
 """
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "range(s, s + 3)", "collections.deque([s, 1])", "array.array('d', [s, 1])", "bytearray([s, 1])",
-        "bytes([s, 1])", "memoryview(bytes([s, 1]))", "memoryview(array.array('d', [s, 1]))", "str(s) + '1'",
-        "collections.UserList([s, 1])",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("rows", ["[{0}, {0}]", "({0}, {0})", "[[1, 1], {0}]", "[{0}, [1, 1]]", "[[1.0], [{0}]]"])
-def test_rows_that_are_no_lists(row: str, rows: str) -> None:
+@pytest.mark.parametrize("rows", ["[{0}, {0}]", "({0}, {0})", "[[1, 1], {0}]", "[{0}, [1, 1]]"])
+def test_rows_that_are_no_lists(rows: str) -> None:
     """In a process of its own: once, what is no list was read as one in C."""
-    code = CRASHING.format(rows=f"lambda s: {rows.format(row)}")
-    if "[1.0]" in rows:
-        code = code.replace("float(row[0])", "float(row[0] if type(row[0]) is float else row[0][0])")
-    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    program = PROGRAM.format(made=", ".join([f"lambda s: {rows.format(row)}" for row in ROWS]))
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 

@@ -167,6 +167,8 @@ class Call:
             self.values = []
         while self.seen:
             memory.pop(self.seen)
+        # No index below is checked at run time: there is a name for each reader (see `open`), `arity` arrays for the
+        # places of the readers, which count from 0, and a key for each child (see `ArgumentReader`).
         for n in range(len(entry.readers)):
             if n < given:
                 x = args[n]
