@@ -9,6 +9,7 @@ import operator
 import pickle
 import sys
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 from wengert import errors
@@ -20,6 +21,7 @@ from wengert.derivatives import signature_of
 __all__ = ["Compiled", "compile"]
 
 CHECKS = ("powers", "first")
+OBJECTS = 8  # the derivatives of the methods of so many objects are kept, and with them the objects
 DEFERRED: tuple[tuple[Callable[[Any], bool], str, str], ...] = (  # functions whose calls run nothing, and what to write
     (inspect.isgeneratorfunction, "a generator function", "return a list instead of yielding"),
     (inspect.iscoroutinefunction, "a coroutine function (async def)", "compile a plain def, and await outside it"),
@@ -81,8 +83,11 @@ def compile(
             " To make it in advance, call prepare(*args) on the compiled function; backend='native' makes it at the "
             "second call, independent of the counts"
         )
+    again = functools.partial(compile, static=static, backend=backend, checks=checks, dtype=dtype)
     if function is None:
-        return functools.partial(compile, static=static, backend=backend, checks=checks, dtype=dtype)
+        return again
+    if isinstance(function, (staticmethod, classmethod)):  # decorated in the other order
+        return type(function)(again(function.__func__))
     _refuse_deferred(function)
     if hasattr(type(function), "_compiled_with"):  # a sparse derivative, whose entries are what is compiled
         return function._compiled_with(static=static, backend=backend, checks=checks, dtype=dtype)  # type: ignore[attr-defined]
@@ -132,6 +137,7 @@ class Compiled(CallPath):
 
         self._runtime = Runtime(self, function)
         self._derivatives: dict[Any, Compiled] = {}
+        self._bound: dict[int, Compiled] = {}  # see `_bound_to`
         self.begin(function, self._runtime)
 
     def mean(self, *args: Any, **named: Any) -> Any:
@@ -217,7 +223,17 @@ class Compiled(CallPath):
 
     def _again(self, function: Callable[..., Any]) -> Compiled:
         """Compile another function in the same way."""
-        return Compiled(function, self.static, self.backend if self.pinned else None, self.checks)
+        static = [name for name in self.static if name in signature_of(function).parameters]
+        return Compiled(function, static, self.backend if self.pinned else None, self.checks)
+
+    def _bound_to(self, instance: Any) -> Compiled:
+        """Compile the method of one object, whose derivatives it keeps; the same one for the last few objects."""
+        key = id(instance)  # of an object that lives as long as its entry
+        bound = self._bound.pop(key, None) or self._again(MethodType(self.function, instance))
+        self._bound[key] = bound
+        if len(self._bound) > OBJECTS:
+            self._bound.pop(next(iter(self._bound)), None)
+        return bound
 
     def report(self) -> str:
         """Describe what was compiled: calls and checks, what runs and by which rule, the sizes of the programs, guards,
@@ -266,16 +282,49 @@ class Bound:
         self.compiled: Compiled = compiled
         self.instance: Any = instance
 
+    @property
+    def __self__(self) -> Any:
+        """The object, as of any method."""
+        return self.instance
+
+    @property
+    def __func__(self) -> Compiled:
+        """The compiled function, as of any method."""
+        return self.compiled
+
+    @property
+    def function(self) -> MethodType:
+        """The method as it was written."""
+        return MethodType(self.compiled.function, self.instance)
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The arguments of a call, without the object."""
+        return signature_of(self.function)
+
+    __signature__ = signature
+
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Call the method as before."""
         return self.compiled(self.instance, *args, **named)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the compiled function; `mean`, `sum`, `map` and `prepare` get the object first."""
-        if name.startswith("__"):  # `copy` looks these up before the object has attributes
-            raise AttributeError(name)
+        if name.startswith("__") and name not in functools.WRAPPER_ASSIGNMENTS:
+            raise AttributeError(name)  # `copy` looks these up before the object has attributes
         found = getattr(self.compiled, name)
         return functools.partial(found, self.instance) if name in ("mean", "sum", "map", "prepare") else found
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for the same method of the same object, like any method."""
+        return type(other) is Bound and self.compiled is other.compiled and self.instance is other.instance
+
+    def __hash__(self) -> int:
+        return hash((self.compiled, id(self.instance)))
+
+    def _compiled_derivative(self, key: Any, function: Callable[..., Any]) -> Compiled:
+        """Compile a derivative of this method in the same way; the same one for each key and object."""
+        return self.compiled._bound_to(self.instance)._compiled_derivative(key, function)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, str]]:
         """Pickle the object and the method's name, like any method.
