@@ -31,6 +31,7 @@ STANDS_ON = {
     "_forks": [],
     "_loader": [],
     "errors": [],
+    "_files": ["errors"],
     "ops": ["errors", "_forks"],
     "functions": ["ops"],
     "node": ["ops"],
@@ -48,12 +49,12 @@ STANDS_ON = {
     "losses": ["engine"],
     "optim": ["parameters"],
     "data": ["engine"],
-    "view": ["checking", "nn"],
+    "view": ["checking", "nn", "_files"],
     "training": ["compiler", "losses", "optim"],
-    "checkpoint": ["training"],
+    "checkpoint": ["training", "_files"],
     "diagnosis": ["training"],
     "estimator": ["training", "nn"],
-    "apps": ["checkpoint", "data", "nn", "view", "_loader"],
+    "apps": ["checkpoint", "data", "nn", "view", "_loader", "_files"],
     "__main__": ["apps"],
 }
 """What each module stands on. It may import that, whatever that stands on, and no sibling."""
