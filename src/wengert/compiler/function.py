@@ -16,10 +16,12 @@ from wengert import errors
 from wengert._forks import no_fork
 from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.compiler.call import CallPath
+from wengert.compiler.reserve import MIB, reserve
 from wengert.derivatives import signature_of
 
 __all__ = ["Compiled", "compile"]
 
+IMPORTS = 64 * MIB  # of what the first compiled function imports, NumPy's extensions included
 CHECKS = ("powers", "first")
 OBJECTS = 8  # the derivatives of the methods of so many objects are kept, and with them the objects
 DEFERRED: tuple[tuple[Callable[[Any], bool], str, str], ...] = (  # functions whose calls run nothing, and what to write
@@ -132,6 +134,8 @@ class Compiled(CallPath):
         for name in self.static:
             if name not in self.signature.parameters:
                 raise errors.ArgumentError(f"static names {name!r}, but {function.__name__} has no such argument")
+        if "wengert.compiler.runtime" not in sys.modules:
+            reserve(IMPORTS, "the compiler's modules")
         with no_fork:
             from wengert.compiler.runtime import Runtime
 
