@@ -258,17 +258,20 @@ def constant(node: Node) -> float:
 
 def _has_order(other: Any) -> bool:
     """Return True if a Value can be compared with `other`; raise an OperandError for kinds with better advice."""
-    if isinstance(other, Node) or coerce.is_number(other):
+    # A number is seen without a call: NumPy's `at` goes on after an error, where Python refuses to return from one.
+    if type(other) is float or type(other) is int or isinstance(other, Node) or coerce.is_number(other):
         return True
     coerce.number(other)  # raises with advice, if the kind is known
     return False
 
 
 def _real(x: Any) -> float:
+    if type(x) is float:
+        return x
     if isinstance(x, Node):
         node: Node = x
         return node._data
-    return coerce.number(x)
+    return ieee.whole(x) if type(x) is int else coerce.number(x)
 
 
 def settle(arguments: Nodes) -> Nodes:

@@ -70,8 +70,11 @@ def run(what: str, spare: int, warm: str) -> str:
     off = {**os.environ, "WENGERT_CACHE": "off"}
     done = subprocess.run(command, capture_output=True, text=True, env=off, timeout=120, check=False)
     assert done.returncode >= 0, f"with {spare} KiB {what} dies by signal {-done.returncode}: {done.stderr[-300:]}"
+    said = done.stderr.strip().rpartition("\n")[2]
+    if said.startswith("ImportError") and ("failed to map" in said or "cannot allocate" in said):
+        return "MemoryError"  # as Python says it of a module in C
     if done.returncode:
-        return done.stderr.strip().rpartition("\n")[2]
+        return said
     return done.stdout.strip()
 
 
