@@ -12,6 +12,8 @@ from wengert.ops import ieee
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers outside a function's domain
+
 A = (0.5, 0.25, 0.125)
 UFUNCS = {f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc) and not f.signature}
 BINARY = [name for name, f in UFUNCS.items() if (f.nin, f.nout) == (2, 1)]
