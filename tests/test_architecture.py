@@ -29,6 +29,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 STANDS_ON = {
     "_forks": [],
+    "_reserve": [],
     "_loader": [],
     "errors": [],
     "_files": ["errors"],
@@ -42,7 +43,7 @@ STANDS_ON = {
     "derivatives": ["graph", "handmade"],
     "linalg": ["engine"],
     "interpolation": ["linalg"],
-    "compiler": ["derivatives", "interpolation"],
+    "compiler": ["derivatives", "interpolation", "_reserve"],
     "checking": ["compiler"],
     "parameters": ["engine"],
     "nn": ["derivatives", "parameters"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from wengert.errors import file_name
 
@@ -22,7 +22,7 @@ def check_regular(about: os.stat_result) -> None:
         raise ValueError(f"it is {kinds.get(stat.S_IFMT(about.st_mode), 'a device')}, not a regular file")
 
 
-def opened(path: str, largest: int | None = LARGEST) -> IO[bytes]:
+def opened(path: str, largest: int | None = LARGEST) -> BinaryIO:
     """Open a regular file to read its bytes.
 
     Args:

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from wengert.compiler.reserve import MIB, reserve
+from wengert._reserve import MIB, reserve
 
 pytest.importorskip("llvmlite")
 pytest.importorskip("resource")

@@ -14,9 +14,9 @@ from typing import Any
 
 from wengert import errors
 from wengert._forks import no_fork
+from wengert._reserve import MIB, reserve
 from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.compiler.call import CallPath
-from wengert.compiler.reserve import MIB, reserve
 from wengert.derivatives import signature_of
 
 __all__ = ["Compiled", "compile"]

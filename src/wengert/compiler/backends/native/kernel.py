@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wengert._forks import no_fork
+from wengert._reserve import MIB, reserve
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
-from wengert.compiler.reserve import MIB, reserve
 
 if TYPE_CHECKING:
     from wengert.compiler.backends.base import MachineCode

@@ -18,9 +18,9 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from wengert._forks import no_fork
+from wengert._reserve import MIB, reserve
 from wengert.compiler.backends.base import MachineCode
 from wengert.compiler.backends.native.rows import C_FUNCTIONS
-from wengert.compiler.reserve import MIB, reserve
 
 __all__ = ["Loaded", "compiled", "description", "linked", "native_width"]
 
