@@ -31,6 +31,7 @@ from importlib import import_module  # `compile`, which stands on derivatives, m
 from typing import Any, NamedTuple
 
 from wengert import modes
+from wengert._signatures import signature
 from wengert.derivatives.derivation import (
     Begun,
     Derivation,
@@ -546,10 +547,8 @@ def _place(function: Function, number: Any, args: Sequence[Any]) -> int:
 
 def _by_position(function: Function, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
     """Make keyword arguments positional where the signature allows it, since `argnums` counts positions."""
-    import inspect
-
     try:
-        bound = inspect.signature(function).bind(*args, **named)
+        bound = signature(function).bind(*args, **named)
     except (TypeError, ValueError):
         return args, named  # the call will raise the error
     return bound.args, bound.kwargs
