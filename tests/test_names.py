@@ -109,6 +109,22 @@ def test_a_name_that_is_nearly_one_is_answered_by_that() -> None:
             getattr(module, name)
 
 
+LAZY = """
+lazy from wengert import Value, checkpoint, compile, draw, fit, grad, nn, training
+assert compile(lambda x: x * x)(3.0) == 9.0 and Value(2.0).data == 2.0 and grad(lambda x: x * x)(3.0) == 6.0
+print(callable(draw), callable(fit), checkpoint.__name__, nn.__name__, training.__name__)
+"""
+
+
+def test_names_that_are_there_are_no_modules_that_are_missing() -> None:
+    """A lazy import asks for a module of that name first."""
+    for name in dir(wengert):
+        wengert._Signpost.find_spec(f"wengert.{name}")
+    if sys.version_info >= (3, 15):
+        done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True)
+        assert done.stdout == "True True wengert.checkpoint wengert.nn wengert.training\n", done.stderr
+
+
 @pytest.mark.parametrize(
     ("written", "answer"),
     [

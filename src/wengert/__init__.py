@@ -133,6 +133,8 @@ class _Signpost:
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
         """Raise an ImportError that names the module that has this name, if one does."""
         package, _, name = fullname.rpartition(".")
+        if package == "wengert" and name in __dir__():  # `lazy from wengert import fit` asks for a module first
+            return
         if fullname == "wengert.course":
             raise ImportError("write from wengert import course" if _packages(name) else errors.NEEDS_COURSE)
         for module in _HOMES if package == "wengert" else ():
