@@ -95,8 +95,9 @@ def reason(tree: Path) -> str:
     """Why an engine from there is interpreted."""
     folder = str(tree / "built" / "wengert")
     built = [name for name in _loader.COMPILED if _loader._extension(folder, name)]
-    status, stale = _loader._decide(folder, built)
-    assert not stale
+    status = _loader._decide(folder, built)
+    assert status.remedy in ("", _loader.COMPILE)
+    assert bool(status.remedy) is (not status.compiled and "without extensions" not in status.reason)
     return str(status)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from wengert import _loader
 from wengert.compiler import policy
 from wengert.compiler.call import EVERY, CacheEntry
 from wengert.compiler.trace import Specialization
@@ -78,7 +79,11 @@ def described(
             f"{name}: {counted(calls, 'call')} of {argument}: each is recorded anew, or runs uncompiled. Pass the same "
             "object each time, or its numbers, in a tuple, a dict or a named tuple"
         )
-    return "\n".join(lines or [f"{name}: not called yet"])
+    if not lines:
+        return f"{name}: not called yet"
+    if _loader.status().remedy:
+        lines.append(f"  the engine runs {_loader.status()}, which slows every call; `wengert info` says what to do")
+    return "\n".join(lines)
 
 
 def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
