@@ -10,9 +10,9 @@ from. Python's own rule, "an extension beside a `.py` wins", is right except in 
   differs, the Python files run, and a `RuntimeWarning` names the command that compiles again.
 
 Where nothing could be compiled, the file holds the reason. Then, too, a `RuntimeWarning` says so, once in each process:
-the compiler's first error, what to do, and that `WENGERT_INTERPRETED=1` ends the warning. Of a wheel for every platform,
-which has no such file, nothing is said: it was asked for (`WENGERT_PURE=1`), and in a browser or an archive there is
-nothing to compile with.
+the compiler's first error, what to do, and that `WENGERT_INTERPRETED=1` ends the warning. Of a wheel for every
+platform, which has no such file, nothing is said: it was asked for (`WENGERT_PURE=1`), and in a browser or an archive
+there is nothing to compile with.
 
 `wengert/__init__.py` calls `install()` before it imports anything else. The decision is made once, for all of them
 together, since they share C structures. When Python's own rule is right, nothing is installed; otherwise a finder at

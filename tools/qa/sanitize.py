@@ -2,10 +2,11 @@
 
 Two runs, each of extensions that are built for it in a folder of its own under `build/sanitize`:
 
-- **sanitizers**: compiled with AddressSanitizer and UndefinedBehaviorSanitizer (GCC or Clang), and so that each index of
-  an array is checked (`WENGERT_CHECKED=1`): by it an index that is out of range is an IndexError, also inside of memory
-  that is allocated. Every read or write outside of what was allocated, every use of memory after it was freed and every
-  undefined operation of C ends the process. Python takes each object from `malloc`, so that objects are watched too.
+- **sanitizers**: compiled with AddressSanitizer and UndefinedBehaviorSanitizer (GCC or Clang), and so that each index
+  of an array is checked (`WENGERT_CHECKED=1`): one that is out of range is an IndexError, also where it stays inside of
+  memory that is allocated. Every read or write outside of what was allocated, every use of memory after it was freed
+  and every undefined operation of C ends the process. Python takes each object from `malloc`, so that objects are
+  watched too.
 - **debug**: a debug build of Python, which counts all references and checks its objects, its memory and the exceptions
   of extensions. It is the one given by `--python`, or `python3.N-dbg` of the PATH, or Debian's package, unpacked into
   the folder and not installed. Where there is none, this Python runs in its development mode (`-X dev`), which checks
