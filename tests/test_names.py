@@ -117,7 +117,7 @@ print(callable(draw), callable(fit), checkpoint.__name__, nn.__name__, training.
 
 
 def test_names_that_are_there_are_no_modules_that_are_missing() -> None:
-    """A lazy import asks for a module of that name first."""
+    """A lazy import asks for a module of that name first: of 3.15."""
     for name in dir(wengert):
         wengert._Signpost.find_spec(f"wengert.{name}")
     if sys.version_info >= (3, 15):
