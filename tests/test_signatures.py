@@ -27,6 +27,9 @@ class Model:
     def loss(self, x: Number) -> Number:
         return x * x
 
+    def both(self, x: Number, y: Number) -> Number:
+        return x * x * y
+
     def __call__(self, x: Number) -> Number:
         return x * x
 
@@ -45,7 +48,7 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "value_and_grad": lambda f, model: wengert.value_and_grad(f)(3.0),
     "jacobian": lambda f, model: wengert.jacobian(f)(3.0),
     "hessian": lambda f, model: wengert.hessian(f)(3.0),
-    "check_gradients": lambda f, model: wengert.check_gradients(f, {"x": 3.0, "y": 2.0}),
+    "check_gradients": lambda f, model: wengert.check_gradients(model.both, {"x": 3.0, "y": 2.0}),
     "vjp": lambda f, model: wengert.vjp(f, 3.0),
 }
 

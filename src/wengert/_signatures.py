@@ -27,6 +27,6 @@ def signature(function: Callable[..., Any]) -> inspect.Signature:
 
     if sys.version_info < (3, 14):
         return inspect.signature(function)
-    import annotationlib
+    from importlib import import_module  # a type checker of an older Python has no such module
 
-    return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+    return inspect.signature(function, annotation_format=import_module("annotationlib").Format.FORWARDREF)
