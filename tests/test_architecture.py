@@ -352,7 +352,7 @@ class TestLoader:
     def test_extensions_that_are_gone(self, folder: Path) -> None:
         for name in ("engine", "optim"):
             (folder / f"{name}{self.suffix}").unlink()
-        assert self.decide(folder) == (False, "the extensions were deleted after they were compiled", True)
+        assert self.decide(folder) == (False, "the extensions were deleted after they were compiled", False)
 
     def test_extensions_for_another_python(self, tmp_path: Path) -> None:
         (tmp_path / "_compiled.cpython-39-z80.txt").touch()

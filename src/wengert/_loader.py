@@ -127,7 +127,7 @@ def install() -> None:
 
         warnings.warn(
             f"wengert runs interpreted, with the same results and many times slower: {_status.reason}. To compile it: "
-            f"{_status.remedy}. (WENGERT_INTERPRETED=1 in the environment asks for this engine, without a warning.)",
+            f"{_status.remedy} (or set WENGERT_INTERPRETED=1, which asks for this engine, without a warning)",
             RuntimeWarning,
             stacklevel=3,  # at best the line that imports wengert
         )
@@ -160,7 +160,7 @@ def _missing(folder: str) -> Status:
         reason = record[0].removeprefix("not compiled: ")
         if reason != record[0]:
             return Status(False, reason, COMPILE)
-        return Status(False, "the extensions were deleted after they were compiled", REBUILD)
+        return Status(False, "the extensions were deleted after they were compiled")
     names = os.listdir(folder) if os.path.isdir(folder) else []  # an archive on sys.path holds no extensions
     kinds = [name.split(".")[1] for name in names if name.startswith("_compiled.")]
     if kinds:
