@@ -68,7 +68,7 @@ class Bytecode(NamedTuple):
         attributes: all names in it: of attributes, globals and modules.
         imported: the modules that it may import.
         compared: by what it asks ``x is ...``: a constant in a tuple, the name of a global, or None for any object.
-        assigns_items: True if it may assign items.
+        assigns_items: True if it may assign items, or change an object in place.
     """
 
     read: frozenset[str]
@@ -94,7 +94,7 @@ def bytecode_of(code: CodeType) -> Bytecode:
             imported.append(step.argval)
         elif name in IDENTITY:
             compared.append(None if step.is_jump_target else _loaded(before))  # then more than one object may be there
-        elif name in ITEMS:
+        elif name in ITEMS or (name == "BINARY_OP" and step.argrepr.endswith("=")):  # += may change an array
             assigns_items = True
         elif name not in LISTED:
             return Bytecode(names, names, names, tuple(code.co_names), (None,), True)

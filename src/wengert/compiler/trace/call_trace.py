@@ -26,6 +26,7 @@ CALL, RETURN, C_CALL, C_EXCEPTION = 0, 3, 4, 5  # as Python's C interface number
 EVENTS = {"call": CALL, "return": RETURN, "c_call": C_CALL, "c_exception": C_EXCEPTION}
 OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
 OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
+REPLACED = {id(f.__code__) for f in standins.OF_PYTHON}
 TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, recorder, traced_arrays, tracers)}
 PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # what such code returns, without items
 
@@ -163,11 +164,13 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
 
 def is_aside(frame: Any) -> bool:
     """Return True for a frame that is not the function's doing: code of the standard library, or a generated method,
-    that is called by code which is not followed.
+    that is called by code which is not followed, or in a function that `standins` replaces.
     """
     if frame.f_code.co_name == "__init_subclass__" and frame.f_back and frame.f_back.f_globals is OF_PROXIES:
         return True
     while frame is not None and (is_standard(frame.f_code) or _is_written(frame)):
+        if id(frame.f_code) in REPLACED:
+            return True
         frame = frame.f_back
         while frame is not None and frame.f_globals is OF_STANDINS:
             frame = frame.f_back

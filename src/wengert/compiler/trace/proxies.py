@@ -55,13 +55,14 @@ from wengert.compiler.call import (
     dict_of,
     look,
 )
+from wengert.compiler.trace.advice import BY_NAME, place_of
 from wengert.compiler.trace.bytecode import names_of
 from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
 from wengert.compiler.trace.traced_arrays import presented
 from wengert.compiler.trace.tracers import FLOATS, Number, concrete, is_traced
-from wengert.engine import Value
+from wengert.engine import Many, Value
 
 __all__ = ["Proxies", "closes_over", "of_class", "own", "spelt"]
 
@@ -170,6 +171,7 @@ class View(dict[str, Any]):
         self.builtins: dict[str, Any] = {**self.real}
         self.builtins["__import__"] = proxies.importing(self.builtins["__import__"])
         self.builtins["getattr"], self.builtins["hasattr"] = proxies.getting, proxies.having
+        self.builtins["super"] = proxies.superior
         super().__init__(__builtins__=self.builtins, __name__=names.get("__name__"))
         self.proxies: Proxies = proxies
         self.names: dict[str, Any] = names
@@ -207,11 +209,12 @@ class Proxies:
         self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []  # arrays, shapes, Values, names
         self._made: dict[int, tuple[Any, Any]] = {}  # by the id of an original: (original, proxy)
         self._originals: dict[int, tuple[Any, Any, str]] = {}  # by the id of a proxy: (proxy, original, name)
-        self._derived: set[type] = set()
         self._views: dict[int, View] = {}
         self._frozen: dict[int, Any] = {}  # objects without a proxy, by identity
+        self._derived: dict[type, type] = {}  # classes, by those that are derived from them
         self._closures: set[CodeType] = set()  # the code of functions whose closures are frozen
         self._uncloned: set[tuple[int, int]] = set()  # code that ran itself instead of a clone, and its globals
+        self._inner: set[CodeType] = set()  # the code of functions and generators within that
         self._noted: set[tuple[int, int, Any]] = set()
         self._defined: set[int] = set()  # classes whose definition is noted, by identity, which the groups keep alive
         self._overridables: dict[type, list[str]] = {}  # class attributes that an object may override
@@ -331,6 +334,13 @@ class Proxies:
         except AttributeError:
             return False
         return True
+
+    def superior(self, *args: Any) -> Any:
+        """Return `super`, with the class itself where the function names a class that is derived here."""
+        if not args:
+            frame = sys._getframe(1)
+            return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
+        return super(*[self._derived.get(x, x) if isinstance(x, type) else x for x in args])
 
     def _getter(self, x: Any, name: str) -> Any:
         """Replace an `operator.attrgetter` by a function."""
@@ -517,7 +527,7 @@ class Proxies:
         if x.dtype != np.float64:
             self._note_array(x, name)
             return self._keep(x, presented(x.copy()))
-        numbers = self._numbers(x, x.shape, x.ravel().tolist(), name)
+        numbers = self._numbers(x, x.shape, [*x.ravel()], name)  # which keep the type of NumPy
         made: Any = np.fromiter(numbers, object, len(numbers))  # does not ask each whether it is a sequence
         return self._keep(x, presented(made.reshape(x.shape)))
 
@@ -590,7 +600,7 @@ class Proxies:
         meta: Any = type(x)
         made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__, "__doc__": x.__doc__})
         self._keep(x, made)
-        self._derived.add(made)
+        self._derived[made] = x
         made.__qualname__ = x.__qualname__
         made.__getattr__ = lambda proxy, n: self._attribute(proxy, n)
         for n, thing in list(vars(x).items()):
@@ -646,14 +656,17 @@ class Proxies:
         if kind is decimal.Decimal or x is decimal.Decimal:
             self.note(CALL, decimal_context, None, "the context of decimal numbers")
         if issubclass(kind, np.void):
-            self._refuse(f"it reads {name}, a record of an array, which may change without being seen: read the array")
+            self._refuse(
+                f"it reads {name}, a record of an array, which may change without being seen: let it read the fields "
+                "of the array, as in rows['x'][k], or pass their numbers"
+            )
         if kind in (BuiltinFunctionType, MethodWrapperType):
             if x.__self__ is not None and not issubclass(type(x.__self__), (ModuleType, type)):
                 self.freeze(x.__self__, name)
             return x
         if issubclass(kind, (CallPath, weakref.ref)) or (issubclass(kind, CONSTANT) and not is_python(kind)):
             return x
-        if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
+        if x is MISSING or kind in (Value, Many) or id(x) in self._frozen or id(x) in STANDINS:
             return x
         self._frozen[id(x)] = x
         if len(self._frozen) > policy.REACHED:
@@ -672,7 +685,10 @@ class Proxies:
         elif issubclass(kind, array):
             self.note(CALL, x.tobytes, None, name)
         elif issubclass(kind, np.ndarray):
-            self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
+            self._refuse(
+                f"it reads {name}, a {kind.__name__}, which is more than its numbers: let it read a plain array, as "
+                "np.array(x) is, or pass the numbers"
+            )
         else:
             self._freeze_object(x, name)
         return x
@@ -705,7 +721,9 @@ class Proxies:
     def _freeze_object(self, x: Any, name: str) -> None:
         kind = type(x)
         if issubclass(kind, (weakref.WeakSet, weakref.WeakValueDictionary)):
-            self._refuse(f"it reads {name}, a {kind.__name__}, which may change without being seen")
+            self._refuse(
+                f"it reads {name}, a {kind.__name__}, which may change without being seen: let it read a list or a dict"
+            )
         if issubclass(kind, enum.Enum):
             self.freeze(self.note(ATTRIBUTE, x, "_value_", f"{name}.value"), f"{name}.value")
         state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
@@ -722,7 +740,10 @@ class Proxies:
                 self.freeze(item, name)
         elif state is not object and not (issubclass(state, SEEN) or has(x, "__get__")):  # no descriptor
             what = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
-            self._refuse(f"it reads {name}, a {what}, which is written in C and may change without being seen")
+            self._refuse(
+                f"it reads {name}, a {what}, which is written in C and may change without being seen: take its numbers "
+                "out before the call, and pass them"
+            )
         self._freeze_class(kind, kind.__name__)
         self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
         every = self.reads_all or walks(kind, self.mentioned) or any(map(is_opaque, kind.__mro__))
@@ -751,9 +772,10 @@ class Proxies:
             return
         if code not in self._closures and code.co_freevars:
             self._freeze_method(frame)
-        if code not in self._closures and set(code.co_freevars) - {"__class__"}:
-            self._refuse(f"it has {code.co_name} called in a way that cannot be followed")
+        if not (code in self._closures or code in self._inner) and set(code.co_freevars) - {"__class__"}:
+            self._refuse(f"it has {place_of(code)} called by an object that cannot be followed: {BY_NAME}")
         self._uncloned.add(at)
+        self._inner.update([x for x in code.co_consts if isinstance(x, CodeType)])  # closes over what this code has
         for name in names_of(code)[0]:
             self.freeze(self.note(NAME, frame.f_globals, name, name), name)
 
@@ -770,7 +792,7 @@ class Proxies:
 
     def release(self) -> None:
         self._made, self._originals, self._views, self._frozen, self.seen, self.recorder = {}, {}, {}, {}, {}, None
-        self._derived.clear()
+        self._derived = {}
 
     def values(self) -> set[int]:
         """Return the identities of the Values that stand for captured floats."""

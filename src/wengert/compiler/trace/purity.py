@@ -27,6 +27,7 @@ import numpy as np
 
 from wengert.compiler import policy
 from wengert.compiler.call import MISSING, CallPath, attributes_of, dict_of, look
+from wengert.compiler.trace.advice import effect_of_call
 from wengert.compiler.trace.bytecode import bytecode_of, names_of, tells_bools, tells_numbers
 from wengert.compiler.trace.call_trace import CallTrace, is_aside
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_python, is_standard
@@ -38,7 +39,7 @@ from wengert.ops import TABLE
 
 __all__ = ["DRAWS", "DrawsCheck", "PurityCheck"]
 
-DRAWS = "it draws random numbers"
+DRAWS = "it draws random numbers: draw them outside of the function, and pass them"
 
 SAYING = frozenset(["print", "input", "open", "breakpoint", "now", "today", "utcnow"])
 IMPURE = SAYING | frozenset(["exec", "eval", "compile", "__import__", "setattr", "delattr", "id", "globals", "locals"])
@@ -46,7 +47,9 @@ MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_fu
                      "_bisect", "_statistics", "_struct", "_json", "_sre", "re", "copy", "copyreg", "_abc", "array",
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
                      "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
-                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv"])  # fmt: skip
+                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv",
+                     "_hashlib", "_md5", "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "zlib",
+                     "binascii"])  # fmt: skip
 _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
@@ -84,12 +87,14 @@ class PurityCheck:
         self.change: str = ""
         self.draws: bool = False
         self.asks_abstract: bool = False
+        self.operations: int = 0  # the nodes that the run computed
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._numbers: list[tuple[float, float]] = []
         self._objects: list[tuple[Any, str]] = []  # whose attributes are noted when the code names them
+        self._noted: dict[int, set[str]] = {}  # the names of attributes that were noted, by the object's identity
         self.seen: dict[int, Any] = {}
         self._reached: int = 0  # of these, Values in lists aside
         self._classes: set[type] = set()
@@ -180,7 +185,7 @@ class PurityCheck:
         elif issubclass(kind, np.random.RandomState):
             self._keep(x, name, lambda x: str(x.get_state()))
         elif issubclass(kind, CONSUMED) or (has(x, "__next__") and not is_python(kind)):
-            self.effect = self.effect or f"it reads {name}, an iterator, which can be read once"
+            self.effect = self.effect or f"it reads {name}, an iterator, which can be read once: make a list of it"
         elif issubclass(kind, type):
             return self._of_class(x, name)
         else:
@@ -216,10 +221,13 @@ class PurityCheck:
             self._keep(x, name, lambda x: [dict_of(x).get(n, MISSING) for n in named])
             return [(there[n], f"{name}.{n}") for n in named if n in there]
         if self.reads_all or self.walks_all or walks(type(x), self.mentioned):
-            self._keep(x, name, lambda x: [own(x, n) for n in attributes_of(x)])
-            return [(own(x, n), f"{name}.{n}") for n in attributes_of(x)]
+            every, noted = attributes_of(x), self._noted.get(id(x), set())  # these may have changed meanwhile
+            self._keep(x, name, lambda x: tuple(attributes_of(x)))
+            self._keep(x, name, lambda x: [own(x, n) for n in every if n not in noted])
+            return [(own(x, n), f"{name}.{n}") for n in every]
         then = [own(x, n) for n in named]
         if named:
+            self._noted.setdefault(id(x), set()).update(named)
             self._saved.append((x, name, lambda x: [own(x, n) for n in named], then))
         return [(found, f"{name}.{n}") for n, found in zip(named, then, strict=True)]
 
@@ -260,7 +268,7 @@ class PurityCheck:
         now = [(v._data, v.grad) for v in self._values]
         if now != self._numbers and repr(now) != repr(self._numbers):  # as text nan equals nan
             if alone:
-                self.effect = "it changes the data or the gradient of a Value"
+                self.effect = "it changes the data or the gradient of a Value: do it outside of the function"
             else:
                 self.change = "it, or another thread meanwhile, changes the data or the gradient of a Value"
 
@@ -329,7 +337,7 @@ class PurityCheck:
         if _is_pure(function, by_user):
             return by_user and isinstance(of, ModuleType)
         owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
-        self.effect = f"it calls {owner}{function.__name__}, which has side effects or returns another result each time"
+        self.effect = effect_of_call(frame, f"{owner}{function.__name__}")
         return False
 
 
