@@ -143,7 +143,15 @@ def sets_a_parameter(x: float) -> Any:
 KEPT: list[Any] = []
 
 
-@reason("it changes KEPT at each call: return it instead", 0.5, 0.5, 0.5, 0.5, 0.5, instead=lambda x: [W * x, x])
+@reason(
+    "it changes KEPT at each call: return it instead; calls whose number is a power of two are observed again",
+    0.5,
+    0.5,
+    0.5,
+    0.5,
+    0.5,
+    instead=lambda x: [W * x, x],
+)
 def keeps(x: float) -> Any:
     KEPT.append(x)
     return W * x

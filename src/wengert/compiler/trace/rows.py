@@ -93,8 +93,8 @@ def lengths_of(x: Any) -> list[int]:
 
 
 def tree_items(x: Any) -> list[Any]:
-    """List the leaves of nested tuples and dicts: not those that are nested too deep, or where there are too many. No code
-    of their classes runs.
+    """List the leaves of nested tuples and dicts: not those that are nested too deep, or where there are too many. The
+    code of their classes does not run.
     """
     found: list[Any] = []
     level = [x]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from random import Random
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -367,6 +367,12 @@ def _holds_traced(x: Any) -> bool:
     return is_traced(x) or isinstance(x, Value) or type(x) is TracedArray
 
 
+def _fills(code: CodeType) -> bool:
+    """Return True for code that may assign items of an array, change it in place, or pass it as ``out=``."""
+    passes = "out" in code.co_names or any(isinstance(x, tuple) and "out" in x for x in code.co_consts)
+    return passes or bytecode_of(code).assigns_items
+
+
 def _filled(function: Any) -> Callable[..., Any]:
     """Wrap a function of NumPy that makes an array: one of floats takes traced numbers if the caller changes it."""
 
@@ -374,7 +380,7 @@ def _filled(function: Any) -> Callable[..., Any]:
         args = tuple([np.empty(x.shape, x.dtype) if type(x) is TracedArray else concrete(x) for x in args])
         made = function(*args, **named)
         is_array = type(made) is np.ndarray and made.dtype == np.float64 and made.ndim
-        return fillable(made) if is_array and bytecode_of(sys._getframe(1).f_code).assigns_items else made
+        return fillable(made) if is_array and _fills(sys._getframe(1).f_code) else made
 
     return call
 
