@@ -4,8 +4,10 @@ The modules below are ordinary Python files that Cython can also translate to C 
 beside each says which names are C numbers. The files that are read are the files that run, either way.
 
 - With a C compiler, `pip install` compiles them, and the extensions stand beside the `.py` files.
-- Without one the install succeeds all the same, says so once, and the `.py` files run as they are.
+- Without one the install succeeds all the same, says so once, and the `.py` files run as they are; so does each import.
 - `WENGERT_PURE=1` in the environment of the build asks for no extensions at all: a wheel for every platform.
+- `WENGERT_CHECKED=1` compiles extensions that check each index of an array and each view before they use it, which is
+  slower: for `tools.qa.sanitize`.
 - `WENGERT_REQUIRE_COMPILED=1` has the install fail where one was to be compiled and was not: for CI, and for who builds
   wheels.
 
@@ -43,11 +45,9 @@ LEVELS = {
 DIRECTIVES = {
     "language_level": 3,
     "infer_types": True,  # without it `n = len(xs)` becomes a Python int, and a loop over range(n) a slow one
-    "boundscheck": False,
     "wraparound": True,  # the code says todo[-1]
     "cdivision": True,  # C's division: 1/0 is inf, as the interpreted code has it from native.py
     "nonecheck": False,
-    "initializedcheck": False,
     "binding": False,  # methods check their `self`: Value.relu(3.0) is a TypeError, not a crash
     "embedsignature": True,  # and tell their signature to help() and editors all the same
     "embedsignature.format": "clinic",
@@ -65,6 +65,11 @@ MSVC_FLAGS = ["/O2", "/fp:precise"]
 def wished(variable: str) -> bool:
     """Whether a variable of the environment says yes."""
     return os.environ.get(variable, "0") not in ("", "0")
+
+
+def directives() -> dict[str, object]:
+    """What Cython is told; where it is wished, that each index is checked."""
+    return DIRECTIVES | dict.fromkeys(("boundscheck", "initializedcheck"), wished("WENGERT_CHECKED"))
 
 
 def sources() -> list[Path]:
@@ -165,12 +170,13 @@ class BuildEngine(build_ext):
         Options.emit_code_comments = False  # the lines of Python beside their C, for a reader
         kept = os.environ.get("CYTHON_CACHE_DIR")  # what is translated of the same files is translated once
         if kept:  # Cython's own cache looks at no .pxd beside a .py
-            kept = os.path.join(kept, hashlib.sha256(b"".join(path.read_bytes() for path in sources())).hexdigest())
+            read = [repr(directives()).encode(), *(path.read_bytes() for path in sources())]
+            kept = os.path.join(kept, hashlib.sha256(b"".join(read)).hexdigest())
             shutil.rmtree("build/cython", ignore_errors=True)
         try:
             translated = cythonize(
                 [Extension(ext.name, ext.sources) for ext in self.extensions],
-                compiler_directives=DIRECTIVES,
+                compiler_directives=directives(),
                 include_path=["src"],
                 build_dir="build/cython",
                 shared_utility_qualified_name=f"wengert.{SHARED}",

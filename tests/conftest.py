@@ -131,6 +131,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if any(isinstance(one, str) and one == "xla" for one in parameters):  # the back end of that name
+            item.add_marker("jax")
     for marker, library in NEEDS.items():
         if find_spec(library) is None:
             skip = pytest.mark.skip(reason=f"needs {library}")

@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -29,10 +30,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 STANDS_ON = {
     "_forks": [],
+    "_reserve": [],
+    "_signatures": [],
     "_loader": [],
     "errors": [],
+    "_files": ["errors"],
     "ops": ["errors", "_forks"],
-    "functions": ["ops"],
+    "functions": ["ops", "_signatures"],
     "node": ["ops"],
     "engine": ["functions", "node", "_forks"],
     "modes": ["engine"],
@@ -41,19 +45,19 @@ STANDS_ON = {
     "derivatives": ["graph", "handmade"],
     "linalg": ["engine"],
     "interpolation": ["linalg"],
-    "compiler": ["derivatives", "interpolation"],
+    "compiler": ["derivatives", "interpolation", "_loader", "_reserve"],
     "checking": ["compiler"],
     "parameters": ["engine"],
     "nn": ["derivatives", "parameters"],
     "losses": ["engine"],
     "optim": ["parameters"],
     "data": ["engine"],
-    "view": ["checking", "nn"],
+    "view": ["checking", "nn", "_files"],
     "training": ["compiler", "losses", "optim"],
-    "checkpoint": ["training"],
+    "checkpoint": ["training", "_files"],
     "diagnosis": ["training"],
     "estimator": ["training", "nn"],
-    "apps": ["checkpoint", "data", "nn", "view", "_loader"],
+    "apps": ["checkpoint", "data", "nn", "view", "_loader", "_files"],
     "__main__": ["apps"],
 }
 """What each module stands on. It may import that, whatever that stands on, and no sibling."""
@@ -212,7 +216,7 @@ def test_every_public_name_is_there_and_has_a_docstring() -> None:
         assert isinstance(thing, str) or thing.__doc__, name
 
 
-OF_A_LIBRARY = {"estimator": "sklearn", "to_jax": "jax", "to_torch": "torch", "xla": "jax"}
+OF_A_LIBRARY = {"estimator": "sklearn", "jax": "jax", "torch": "torch", "xla": "jax"}
 
 
 @pytest.mark.once  # files are read
@@ -327,8 +331,8 @@ class TestLoader:
 
     def decide(self, folder: Path) -> tuple[bool, str, bool]:
         built = [name for name in _loader.COMPILED if _loader._extension(str(folder), name)]
-        decision, stale = _loader._decide(str(folder), built)
-        return decision.compiled, decision.reason, stale
+        decision = _loader._decide(str(folder), built)
+        return decision.compiled, decision.reason, bool(decision.remedy)
 
     @pytest.fixture(autouse=True)
     def no_wish(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,12 +342,12 @@ class TestLoader:
         assert self.decide(folder) == (True, "the extensions match their sources", False)
 
     def test_no_extension(self, tmp_path: Path) -> None:
-        reason = "installed without extensions: as a wheel for every platform, or from sources that were never built"
+        reason = "installed without extensions: as a wheel for every platform, or from sources not built yet"
         assert self.decide(tmp_path) == (False, reason, False)
 
     def test_the_reason_that_the_build_left(self, tmp_path: Path) -> None:
         self.record(tmp_path).write_text("not compiled: the C compiler failed: ‘x’ undeclared\n", encoding="utf-8")
-        assert self.decide(tmp_path) == (False, "the C compiler failed: ‘x’ undeclared", False)
+        assert self.decide(tmp_path) == (False, "the C compiler failed: ‘x’ undeclared", True)
 
     def test_extensions_that_are_gone(self, folder: Path) -> None:
         for name in ("engine", "optim"):
@@ -352,8 +356,8 @@ class TestLoader:
 
     def test_extensions_for_another_python(self, tmp_path: Path) -> None:
         (tmp_path / "_compiled.cpython-39-z80.txt").touch()
-        reason = f"compiled for cpython-39-z80 only, and this Python is {_loader.KIND}; to compile: pip install -e ."
-        assert self.decide(tmp_path) == (False, reason, False)
+        reason = f"compiled for cpython-39-z80 only, and this Python is {_loader.KIND}"
+        assert self.decide(tmp_path) == (False, reason, True)
 
     @pytest.mark.parametrize("name", ["engine.py", "engine.pxd", "optim.py", "optim.pxd"])
     def test_an_edit_is_noticed(self, folder: Path, name: str) -> None:
@@ -390,8 +394,32 @@ class TestLoader:
         run = [sys.executable, "-c", program]
         done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert done.stdout == "the source\n"
-        assert done.stderr.count("RuntimeWarning: wengert runs interpreted: ") == 1
-        assert "pip install -e ." in done.stderr
+        assert done.stderr.count("RuntimeWarning: wengert runs interpreted, ") == 1
+        assert "To compile it: pip install -e ." in done.stderr
+
+    @pytest.mark.parametrize("wish", ["", "1"])
+    def test_a_build_that_failed_is_told_once_at_the_import(self, tmp_path: Path, wish: str) -> None:
+        copy = tmp_path / "wengert"
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "_compiled.*", "__pycache__"))
+        self.record(copy).write_text("not compiled: a C compiler is missing: gcc\n", encoding="utf-8")
+        program = (
+            "import wengert; from wengert import compile\n"
+            "f = compile(lambda x: x * x); f(2.0)\n"
+            "print(f.report()); wengert.apps.cli.main(['info'])"
+        )
+        program = "import wengert.apps.cli, wengert.compiler; " + program
+        surroundings = {**os.environ, "PYTHONPATH": str(tmp_path), "WENGERT_INTERPRETED": wish}
+        run = [sys.executable, "-W", "default", "-c", program]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=surroundings)
+        assert done.returncode == 0, done.stderr
+        told, out = done.stderr.count("RuntimeWarning: wengert runs interpreted"), done.stdout
+        failure = "interpreted (a C compiler is missing: gcc)"
+        if wish:
+            assert (told, _loader.COMPILE in out, out.count(failure)) == (0, False, 0)
+        else:
+            assert (told, _loader.COMPILE in out, out.count(failure)) == (1, True, 2)  # by report() and info
+            assert _loader.COMPILE in done.stderr
+            assert "a C compiler is missing: gcc. " in done.stderr
 
 
 # ------------------------------------------------------------------------------------- the tree

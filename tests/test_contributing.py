@@ -18,24 +18,23 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def applied(tmp_path: Path, section: str) -> Path:
-    """A folder with a copy of the package, to which the diffs of a section of CONTRIBUTING.md have been applied."""
+    """A folder with a copy of the package, to which `git apply` has applied the diffs of a section of CONTRIBUTING.md.
+
+    It is no repository, so no path has a prefix but `a/src` and `b/src`.
+    """
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (found,) = re.findall(rf"^## {re.escape(section)}\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
-    copy = tmp_path / "wengert"
-    shutil.copytree(ROOT / "src" / "wengert", copy, ignore=shutil.ignore_patterns("*.so", "*.pyd"))
+    ignored = shutil.ignore_patterns("*.so", "*.pyd")
+    shutil.copytree(ROOT / "src" / "wengert", tmp_path / "wengert", ignore=ignored)
     for diff in re.findall(r"```diff\n(.*?)```", found, re.DOTALL):
-        for name, hunks in re.findall(r"^--- .*\n\+\+\+ b/src/wengert/(.*)\n((?:(?!--- ).*\n)*)", diff, re.MULTILINE):
-            path = copy / name
-            changed = path.read_text(encoding="utf-8") if path.exists() else ""
-            for hunk in re.split(r"^@@.*\n", hunks, flags=re.MULTILINE)[1:]:
-                lines = hunk.splitlines(keepends=True)
-                before = "".join([line[1:] for line in lines if line[0] != "+"])
-                after = "".join([line[1:] for line in lines if line[0] != "-"])
-                assert not before or changed.count(before) == 1, (
-                    f"the context lines of the diff are not those of {name}"
-                )
-                changed = changed.replace(before, after) if before else after
-            path.write_text(changed, encoding="utf-8")
+        command = ["git", "apply", "-p2", "--verbose", "-"]
+        outside = {**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
+        done = subprocess.run(
+            command, cwd=tmp_path, input=diff, capture_output=True, text=True, env=outside, check=False
+        )
+        assert done.returncode == 0, f"a diff of {section!r} does not apply:\n{done.stderr}"
     return tmp_path
 
 

@@ -73,3 +73,19 @@ def test_actions_are_pinned_and_may_do_little() -> None:
     release = text(WORKFLOWS[1])
     assert re.search(r'^on:\n  push:\n    tags: \["v\*"\]\n\n', release, re.MULTILINE), "nothing but a tag publishes"
     assert re.findall(r"\w[\w-]*: write", release) == ["id-token: write"]
+
+
+def test_extras_ask_for_what_each_python_can_have() -> None:
+    """Wheels of one exact version end at some Python, and no extra may ask for it beyond."""
+    requirements = pytest.importorskip("packaging.requirements")
+    extras = project()["project"]["optional-dependencies"]
+    pythons = re.findall(r"Python :: (3\.\d+)", " ".join(project()["project"]["classifiers"]))
+    assert len(pythons) >= 4
+    for extra in ("all", "test", "peers", *sorted(extras.keys() - {"lint", "docs", "browser"})):
+        for line in extras[extra]:
+            asked = requirements.Requirement(line)
+            for python in pythons:
+                assert asked.marker is None or asked.marker.evaluate({"python_version": python}), (line, python)
+            if "==" in str(asked.specifier) and asked.name != "micrograd":  # which is pure Python
+                assert asked.marker is not None, f"{line}: on which Pythons?"
+                assert not asked.marker.evaluate({"python_version": "3.99"}), line

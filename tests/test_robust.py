@@ -76,9 +76,10 @@ def test_the_operands_of_the_caller_stay_in_sight_of_the_collector() -> None:
     gc.disable()  # which stops looking at such a tuple, if it comes by
     try:
         values = (Value(1.0), Value(2.0))
-        assert gc.is_tracked(values)
+        tracked = gc.is_tracked(values)
+        assert tracked or sys.version_info >= (3, 14)  # where a tuple of what is not tracked never is
         wengert.sum(values)
-        assert gc.is_tracked(values)
+        assert gc.is_tracked(values) is tracked
     finally:
         gc.enable()
 

@@ -7,10 +7,12 @@ makes empty extensions. `python -m tools.qa.compilers` builds in earnest.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -93,8 +95,9 @@ def reason(tree: Path) -> str:
     """Why an engine from there is interpreted."""
     folder = str(tree / "built" / "wengert")
     built = [name for name in _loader.COMPILED if _loader._extension(folder, name)]
-    status, stale = _loader._decide(folder, built)
-    assert not stale
+    status = _loader._decide(folder, built)
+    assert status.remedy in ("", _loader.COMPILE)
+    assert bool(status.remedy) is (not status.compiled and "without extensions" not in status.reason)
     return str(status)
 
 
@@ -153,6 +156,32 @@ def test_no_extensions_are_asked_for(tree: Path) -> None:
     said, status = build(tree, "false", WENGERT_PURE="1", WENGERT_REQUIRE_COMPILED="1")
     assert (status, "not compiled" in said) == (0, False)
     assert reason(tree).startswith("interpreted (installed without extensions: ")
+
+
+CYTHONS = """
+#include <Python.h>
+#define CYTHON_UNUSED [[maybe_unused]]
+#define CYTHON_INLINE inline
+#define CYTHON_SMALL_CODE
+#define CYTHON_RESTRICT restrict
+#define likely(x) (x)
+#define unlikely(x) (x)
+"""  # as Cython defines it where C23 is spoken
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "src").rglob("*.pxd")), ids=lambda path: path.stem)
+def test_the_c_of_the_declarations_is_c23_too(path: Path, tmp_path: Path) -> None:
+    """GCC 15 and newer take all C to be."""
+    blocks = re.findall(r'cdef extern from \*[^:]*:\n\s*"""(.*?)"""', path.read_text(encoding="utf-8"), re.DOTALL)
+    if not blocks:
+        return
+    command = [*shlex.split(os.environ.get("CC", "cc")), compilers.C23, "-fsyntax-only", "-xc", "-"]
+    command += [f"-I{sysconfig.get_path('include')}"]
+    if shutil.which(command[0]) is None or subprocess.run(command, input="", text=True, capture_output=True).returncode:
+        pytest.skip("there is no compiler of C23")
+    done = subprocess.run(command, input=CYTHONS + "\n".join(blocks), text=True, capture_output=True)
+    assert "error:" not in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_compiler_is_found_or_said_not_to_be_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ TOGETHER = {  # modules that are one part
     **dict.fromkeys(("nn", "losses", "optim", "data"), "nn"),
     "compiler.policy": "compiler.policy",  # below the others, as the path of a call asks it, too
 }
-EVERYWHERE = ("errors", "_loader", "_forks")  # below all parts, and in no picture
+EVERYWHERE = ("errors", "_loader", "_forks", "_files", "_reserve", "_signatures")  # below all parts, and in no picture
 
 
 def part_of(module: str) -> str:

@@ -133,8 +133,13 @@ class _Signpost:
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
         """Raise an ImportError that names the module that has this name, if one does."""
         package, _, name = fullname.rpartition(".")
+        if package == "wengert" and name in __dir__():  # `lazy from wengert import fit` asks for a module first
+            return
         if fullname == "wengert.course":
-            raise ImportError("write from wengert import course" if _packages(name) else errors.NEEDS_COURSE)
+            if not _packages(name):
+                raise ImportError(errors.NEEDS_COURSE)
+            if sys.version_info < (3, 15):  # since then it may be a lazy import from wengert, which asks here first
+                raise ImportError("write from wengert import course")
         for module in _HOMES if package == "wengert" else ():
             if name in import_module(f"wengert.{module}").__all__:
                 raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")

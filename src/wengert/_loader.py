@@ -7,8 +7,12 @@ from. Python's own rule, "an extension beside a `.py` wins", is right except in 
   measure, to test.
 - **The source was edited after it was compiled.** The extension would silently run the old code. So `setup.py` leaves
   a small text file beside the extensions (`_compiled.<kind of Python>.txt`) with a hash of every source. If one
-  differs, the Python files run, and a `RuntimeWarning` names the command that compiles again. (Where nothing could be
-  compiled, the file holds the reason, which `wengert info` repeats.)
+  differs, the Python files run, and a `RuntimeWarning` names the command that compiles again.
+
+Where nothing could be compiled, the file holds the reason. Then, too, a `RuntimeWarning` says so, once in each process:
+the compiler's first error, what to do, and that `WENGERT_INTERPRETED=1` ends the warning. Of a wheel for every
+platform, which has no such file, nothing is said: it was asked for (`WENGERT_PURE=1`), and in a browser or an archive
+there is nothing to compile with.
 
 `wengert/__init__.py` calls `install()` before it imports anything else. The decision is made once, for all of them
 together, since they share C structures. When Python's own rule is right, nothing is installed; otherwise a finder at
@@ -59,12 +63,19 @@ SHARED = "_shared"
 REBUILD = "pip install -e ."
 """The command that recompiles a source tree."""
 
+COMPILE = (
+    "install a C compiler and Python's headers (Debian: apt-get install gcc python3-dev), then this package again, "
+    "with pip's options --force-reinstall --no-cache-dir"
+)
+"""What to do where nothing could be compiled; pip would take the package that it has built without."""
+
 KIND = EXTENSION_SUFFIXES[0].removeprefix(".").rpartition(".")[0]
 """This kind of Python, as it is written in the file names of extensions."""
 
 
 class Status(NamedTuple):
-    """Which engine runs and why: `compiled`, and `reason`, a phrase for people.
+    """Which engine runs and why: `compiled`, and `reason`, a phrase for people; where the engine is interpreted, and
+    nobody asked for it, also `remedy`: what to do.
 
     >>> print(Status(False, "WENGERT_INTERPRETED is set"))
     interpreted (WENGERT_INTERPRETED is set)
@@ -72,6 +83,7 @@ class Status(NamedTuple):
 
     compiled: bool
     reason: str
+    remedy: str = ""
 
     def __str__(self) -> str:
         return f"{'compiled' if self.compiled else 'interpreted'} ({self.reason})"
@@ -107,14 +119,15 @@ def install() -> None:
         return
     folder = os.path.dirname(__file__)
     built = [name for name in COMPILED if _extension(folder, name)]
-    _status, stale = _decide(folder, built)
+    _status = _decide(folder, built)
     if built and not _status.compiled:
         sys.meta_path.insert(0, PythonFileFinder)
-    if stale:
+    if _status.remedy:
         import warnings  # on this rare path only
 
         warnings.warn(
-            f"wengert runs interpreted: {_status.reason}. To compile again: {REBUILD}",
+            f"wengert runs interpreted, with the same results and many times slower: {_status.reason}. To compile it: "
+            f"{_status.remedy} (or set WENGERT_INTERPRETED=1, which asks for this engine, without a warning)",
             RuntimeWarning,
             stacklevel=3,  # at best the line that imports wengert
         )
@@ -128,29 +141,31 @@ def show_source(method: Any) -> None:
         method.__wrapped__ = FunctionType(text, {}, method.__name__, method.__defaults__)
 
 
-def _decide(folder: str, built: list[str]) -> tuple[Status, bool]:
-    """Return which engine runs, and True if the user should be warned that the extensions are stale."""
+def _decide(folder: str, built: list[str]) -> Status:
+    """Return which engine runs."""
     if os.environ.get("WENGERT_INTERPRETED", "0") not in ("", "0"):
-        return Status(False, "WENGERT_INTERPRETED is set"), False
+        return Status(False, "WENGERT_INTERPRETED is set")
     if not built:
-        return Status(False, _missing(folder)), False
+        return _missing(folder)
     changed = _changed(folder, built)
     if changed is None:
-        return Status(True, "the extensions match their sources"), False
-    return Status(False, changed), True
+        return Status(True, "the extensions match their sources")
+    return Status(False, changed, REBUILD)
 
 
-def _missing(folder: str) -> str:
+def _missing(folder: str) -> Status:
     """Explain why there are no extensions: by the reason that `setup.py` left, or by the files that are there."""
     record = _record(folder)
     if record:
         reason = record[0].removeprefix("not compiled: ")
-        return reason if reason != record[0] else "the extensions were deleted after they were compiled"
+        if reason != record[0]:
+            return Status(False, reason, COMPILE)
+        return Status(False, "the extensions were deleted after they were compiled")
     names = os.listdir(folder) if os.path.isdir(folder) else []  # an archive on sys.path holds no extensions
     kinds = [name.split(".")[1] for name in names if name.startswith("_compiled.")]
     if kinds:
-        return f"compiled for {', '.join(sorted(kinds))} only, and this Python is {KIND}; to compile: {REBUILD}"
-    return "installed without extensions: as a wheel for every platform, or from sources that were never built"
+        return Status(False, f"compiled for {', '.join(sorted(kinds))} only, and this Python is {KIND}", REBUILD)
+    return Status(False, "installed without extensions: as a wheel for every platform, or from sources not built yet")
 
 
 def _changed(folder: str, built: list[str]) -> str | None:

@@ -96,7 +96,7 @@ class Value(Node, Functions):
         Leaves accumulate over calls; other nodes hold the result of the last call. `retain_graph`, which PyTorch
         needs, changes nothing: the graph is always kept.
         """
-        refuse("calls backward()")
+        refuse("calls backward(): call it on the result, or write wengert.grad for a derivative")
         if _hooks is not None:
             _hooks.pre_backward_hook(self, gradient)  # strict() may raise here
         if ieee.COMPILED and not _pins:  # compiled code is not interrupted by other threads: no lock is needed

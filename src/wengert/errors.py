@@ -37,6 +37,8 @@ __all__ += ["MissingExtraError", "NonFiniteError", "OperandError", "OperationErr
 __all__ += ["StaleRecordingError", "WengertError"]
 
 HERE = os.path.join(os.path.dirname(__file__), "")
+STANDARD = os.path.dirname(os.__file__) + os.sep
+NUMPY = f"-packages{os.sep}numpy{os.sep}"
 NEEDS_COURSE = (  # the message for modules of another distribution
     'this needs the course: in a clone of the repository, pip install "./course[all]"'
 )
@@ -271,15 +273,29 @@ class Line(NamedTuple):
 
 
 def running() -> Line | None:
-    """Return the user's line: that of the innermost frame outside this package and the code it generates, or None.
+    """Return the user's line: that of the innermost frame outside this package, the code it generates, the standard
+    library and NumPy; without one, that of the innermost frame outside this package, or None.
 
     >>> str(running())
     '<doctest wengert.errors.running[0]>, line 1 (str(running()))'
     """
+    inner: Any = None
     frame: Any = sys._getframe(1)
-    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename == "<lifted>"):
+    while frame is not None and _is_aside(frame.f_code.co_filename):
+        if inner is None and not _is_ours(frame.f_code.co_filename):
+            inner = frame
         frame = frame.f_back
+    frame = frame or inner
     return None if frame is None else Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(HERE) or file == "<lifted>"
+
+
+def _is_aside(file: str) -> bool:
+    """Return True for a file of this package, the standard library or NumPy."""
+    return _is_ours(file) or NUMPY in file or (file.startswith(STANDARD) and "-packages" not in file)
 
 
 def warn_once(said: set[str], message: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
+from wengert._signatures import signature
 from wengert.errors import LengthError, OperandError, OperationError, refer
 from wengert.ops import METHODS, named, register, table
 
@@ -220,10 +221,8 @@ def op(
 
 def _arity(name: str, value: Callable[..., float]) -> int | None:
     """Count the operands that the function `value` takes; None for any number."""
-    import inspect
-
     try:
-        parameters = inspect.signature(value).parameters.values()
+        parameters = signature(value).parameters.values()
     except (TypeError, ValueError):
         raise OperationError(f"{name}: the number of operands cannot be read from value: pass arity=") from None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):

@@ -67,7 +67,7 @@ class Handmade(Many):
     __slots__ = ("_closure", "_symbol")
 
     def __init__(self, data: Any, _children: Any = (), _op: str = "", label: str = "") -> None:
-        node.refuse("makes a node by hand, whose derivative only its _backward knows")
+        node.refuse("makes a node by hand, whose derivative only its _backward knows: register it by wengert.op")
         number, children, symbol = coerce.data(data), _checked(_children), str(_op)
         if hasattr(self, "_symbol"):  # checked only now, since the conversions may run any code
             raise HandmadeNodeError("__init__ of a Value was called a second time: make a new one")

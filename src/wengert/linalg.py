@@ -64,7 +64,7 @@ def solve(a: Any, b: Any) -> Any:
     traced = _are_traced(a, b)
     if traced:
         if n > MOST:
-            refuse(f"solves a system of {n} unknowns, where a compiled function takes at most {MOST}")
+            refuse(f"solves a system of {n} unknowns, where a compiled function takes at most {MOST}: solve it before")
         x, inverse = _numbers(b.reshape(n, -1)), np.eye(n).tolist()
         derives = _has_values([*a.flat, *b.flat]) and (also or x != inverse)
         x, _ = _eliminated(_numbers(a), [[*y, *one] for y, one in zip(x, inverse, strict=True)] if derives else x)
@@ -116,7 +116,7 @@ def det(a: Any) -> Any:
     if not _are_traced(a):
         return _determinant(n)(*entries)
     if n > MOST:
-        refuse(f"computes a determinant of {n} rows, where a compiled function takes at most {MOST}")
+        refuse(f"computes a determinant of {n} rows, where a compiled function takes at most {MOST}: do it before")
     rows = _numbers(a)
     found = _eliminated(rows, [])[1]
     return _recorded(_determinant(n), found, entries, _cofactors(rows)) if _has_values(entries) else found

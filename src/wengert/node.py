@@ -52,18 +52,18 @@ class Node:
 
     @data.setter
     def data(self, number: Any) -> None:
-        refuse("sets the data of a Value")
+        refuse("sets the data of a Value: do it outside, or compute with a new Value")
         self._data = number if type(number) is float else coerce.data(number)
 
     @property
     def grad(self) -> float:
         """The derivative of the Value that `backward()` was called on with respect to this one; leaves add up calls."""
-        refuse("reads the gradient of a Value")
+        refuse("reads the gradient of a Value: pass it as an argument, or write wengert.grad")
         return self._grad
 
     @grad.setter
     def grad(self, number: Any) -> None:
-        refuse("sets the gradient of a Value")
+        refuse("sets the gradient of a Value: do it outside")
         self._grad = number if type(number) is float else 0.0 if number is None else coerce.data(number)
 
     @property
@@ -196,7 +196,7 @@ class Node:
         raise OperandError("v @ w is a product of lists: write wengert.dot(ws, xs), or v * w for two Values")
 
     def __repr__(self) -> str:
-        refuse("writes out a Value")
+        refuse("writes out a Value: do it after the call")
         label = f", label={self.label!r}" if self.label else ""
         return f"Value(data={self._data}, grad={self._grad}{label})"
 
@@ -242,7 +242,7 @@ class Node:
         return _supplied["copy"](self, memo)
 
     def __reduce__(self) -> Any:
-        refuse("copies a Value")
+        refuse("pickles a Value: do it after the call")
         if self._made & CODE:
             raise TypeError(
                 "only a leaf can be pickled, not the graph below a result: keep its number (.data), copy it with "
@@ -258,17 +258,20 @@ def constant(node: Node) -> float:
 
 def _has_order(other: Any) -> bool:
     """Return True if a Value can be compared with `other`; raise an OperandError for kinds with better advice."""
-    if isinstance(other, Node) or coerce.is_number(other):
+    # A number is seen without a call: NumPy's `at` goes on after an error, where Python refuses to return from one.
+    if type(other) is float or type(other) is int or isinstance(other, Node) or coerce.is_number(other):
         return True
     coerce.number(other)  # raises with advice, if the kind is known
     return False
 
 
 def _real(x: Any) -> float:
+    if type(x) is float:
+        return x
     if isinstance(x, Node):
         node: Node = x
         return node._data
-    return coerce.number(x)
+    return ieee.whole(x) if type(x) is int else coerce.number(x)
 
 
 def settle(arguments: Nodes) -> Nodes:

@@ -129,18 +129,6 @@ def test_static_arguments_that_are_made_anew_and_are_the_same() -> None:
 # ------------------------------------------------------------------------------------- numbers of NumPy
 
 
-@pytest.mark.parametrize("kind", ["uint8", "int8", "float16", "float32"])
-def test_scalars_of_numpy_are_numbers_of_python(kind: str) -> None:
-    w = Value(1.0)
-    for function in (lambda x, y: w * (x - y) * x, lambda x, y: (w * x - y) ** 2 + x * y, lambda x, y: w * (x * y)):
-        loss = wengert.compile(function)
-        for a, b in ((3, 5), (100, 2), (120, 119)) if "int" in kind else ((0.1, 3.3), (2000.0, 0.1)):
-            x, y = np.dtype(kind).type(a), np.dtype(kind).type(b)
-            for _ in range(2):
-                same(loss(x, y), function(x.item(), y.item()), [w])
-        lifted(loss)
-
-
 def test_integers_do_not_overflow() -> None:
     w = Value(1.0)
     for function in (lambda x: w * (x * x * x), lambda x: w * x**3, lambda x: x * x * x * w):

@@ -336,6 +336,16 @@ def test_both_modes_run_the_function_once() -> None:
             assert len(seen) == 2 * count
 
 
+def test_the_backward_pass_of_a_pullback_at_values() -> None:
+    """From the first call on: what is recorded then runs on copies of the arguments."""
+    compiled = wengert.compile(lambda x: [x[0] * x[1], x[0] * x[0]])
+    for _ in range(3):
+        x = [Value(2.0), Value(3.0)]
+        ((first, second),) = vjp(compiled, x)[1]([0.5, 2.0])  # x[1] / 2 + 4 * x[0] and x[0] / 2
+        (first + 3.0 * second).backward()
+        assert (first.data, second.data, [v.grad for v in x]) == (9.5, 1.0, [5.5, 0.5])
+
+
 def test_both_modes_of_a_function_with_parameters() -> None:
     w = Value(3.0)
     compiled = wengert.compile(lambda x: w * x * x)

@@ -292,7 +292,7 @@ def test_where_tracing_stopped() -> None:
     said = warned(*[lambda: same(loss(2.5), outer(2.5), [w])] * 4)
     assert len(said) == 1
     assert said[0].startswith(
-        f"outer runs uncompiled: tracing stopped at {line_of(inner, 1)} (return len(json.dumps(x))"
+        f"outer runs uncompiled: recording stopped at {line_of(inner, 1)} (return len(json.dumps(x))"
     )
     assert "which takes plain numbers only (TypeError: " in said[0]
 
@@ -309,8 +309,9 @@ def test_control_flow_that_differs_while_tracing() -> None:
     loss = wengert.compile(lambda x: straight(x) if str(type(x)) == "<class 'float'>" else other(x))
     said = warned(*[lambda: same(loss(2.0), straight(2.0), [w])] * 4)
     assert said == [
-        "<lambda> runs uncompiled: control flow differed while tracing, at the call of straight: does it branch on the "
-        "type of a number?"
+        "<lambda> runs uncompiled: control flow differed while it was recorded, at the call of straight "
+        f"({line_of(straight, 0)} (def straight(x: float) -> Any:)): ask for a type by isinstance(x, float) or type(x) "
+        "is float, or pass a string that says which path to take"
     ]
 
 

@@ -11,6 +11,7 @@ import argparse
 import builtins
 import configparser
 import ctypes
+import datetime
 import decimal
 import enum
 import fractions
@@ -26,6 +27,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import types
 import weakref
 from array import array
@@ -936,29 +938,46 @@ def effect_of_later_calls(thing: tuple[Hidden, list[float]], x: Any) -> Any:
     return W * x
 
 
-def precision(digits: int) -> Callable[[Any], None]:
-    return lambda _: setattr(decimal.getcontext(), "prec", digits)
+def hour(_: Any, x: Any) -> Any:
+    return W * x * (1.0 + datetime.datetime.fromtimestamp(0).hour)
+
+
+def zone(name: str) -> Callable[[Any], None]:
+    def change(_: Any) -> None:
+        os.environ["TZ"] = name
+        time.tzset()
+
+    return change
+
+
+@pytest.fixture
+def _time_zone(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 UNSEEN: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[[Any], Any]]] = {
-    "decimals": (lambda: None, lambda _, x: W * x * float(decimal.Decimal(1) / 3), precision(1)),
+    "the time zone": (lambda: None, hour, zone("UTC-3")),
     "handlers of errors": (lambda: Hidden(1.5), lambda t, x: W * x * t.value, sets(value=3.0)),
 }
 
 
 @pytest.mark.sampled(3)
+@pytest.mark.usefixtures("_time_zone")
 @in_every_way(UNSEEN)
 def test_what_is_not_seen_is_found_at_the_next_comparison(name: str, how: str, backend: str) -> None:
     make, of, change = UNSEEN[name]
     beside = Beside(make, of, how, backend)
-    with decimal.localcontext():
-        before = beside.call(5)
-        beside.change(change)
-        for _ in range(2):
-            assert difference(beside.seen(by_program(beside.compiled, how), beside.things[1]), before) < CLOSE
-        (said,) = warned(beside.call)  # the eighth
-        assert said.startswith("a recording of ")
-        beside.call(5)
+    before = beside.call(5)
+    beside.change(change)
+    for _ in range(2):
+        assert difference(beside.seen(by_program(beside.compiled, how), beside.things[1]), before) < CLOSE
+    (said,) = warned(beside.call)  # the eighth
+    assert said.startswith("a recording of ")
+    beside.call(5)
     lifted(beside.compiled)
 
 

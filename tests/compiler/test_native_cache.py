@@ -492,10 +492,13 @@ print("parent", abs(max(results(loss)) - first) < 1e-12)
 """
 
 
+WITH_THREADS = ("-W", "ignore:This process:DeprecationWarning")  # of a fork beside threads, which is what is tested
+
+
 def run(program: str, tmp_path: Path) -> str:
     environment = {**os.environ, "WENGERT_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(
-        [sys.executable, "-W", "error::RuntimeWarning", "-c", PROGRAM + program],
+        [sys.executable, "-W", "error::RuntimeWarning", *WITH_THREADS, "-c", PROGRAM + program],
         capture_output=True, text=True, timeout=120, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -61,6 +61,7 @@ CASES: dict[str, tuple[Callable[..., Any], bool]] = {
     "a dict": (lambda x: {"of": value_and_grad(f)(x), "at": x[0]}, True),
     "third order": (lambda x: jacobian(hessian(f))(x), True),
     "an array": (lambda x: np.array([grad(f)(x), x]), True),
+    "an array after a number": (lambda x: np.array([x, grad(f)(x)]), True),
     "of a compiled function": (lambda x: (compiled_f(x), grad(compiled_f)(x)), True),
     "captured numbers": (lambda x: (fitted(x), grad(fitted)(x), hessian(fitted)(x)), True),
     "a captured array": (lambda x: (linear(x), jacobian(linear)(x)), True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -74,6 +75,10 @@ def test_what_is_told_of_a_result(distort: Callable[[Any], Any], verdict: str) -
 
 
 def test_exceptions_are_compared_by_kind_and_text() -> None:
+    with pytest.raises(ZeroDivisionError) as plain:
+        operator.truediv(1.0, 0.0)
+    said = str(plain.value)  # "float division by zero" until Python 3.13
+
     def divided(compile: Any) -> Iterator[Any]:
         f = compile(lambda x: 1.0 / x)
         for k in range(12):
@@ -90,9 +95,9 @@ def test_exceptions_are_compared_by_kind_and_text() -> None:
 
         return raising
 
-    assert outcome(divided, other(ZeroDivisionError, "division by zero")).verdict == "wrong"
-    assert outcome(divided, other(ZeroDivisionError, "float division by zero")).verdict == "right"
-    assert outcome(divided, other(ValueError, "float division by zero")).verdict == "wrong"
+    assert outcome(divided, other(ZeroDivisionError, "divided by zero")).verdict == "wrong"
+    assert outcome(divided, other(ZeroDivisionError, said)).verdict == "right"
+    assert outcome(divided, other(ValueError, said)).verdict == "wrong"
 
 
 def test_effects_are_compared() -> None:

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from wengert import Value
+from wengert import Value, functions
 from wengert.apps import cli
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
-from wengert.ops import TABLE
-from wengert.view.formula import evaluate
+from wengert.ops import BY_NAME, TABLE
+from wengert.view.formula import OF_LISTS, evaluate
+from wengert.view.graph import draw, tree
+from wengert.view.steps import steps
 
 pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
 
@@ -70,10 +72,47 @@ def test_names_within_a_formula_become_labels() -> None:
 def test_every_function_of_the_table_can_be_written() -> None:
     for row in TABLE:
         if row.value is not None and row.name not in ("leaf", "polygamma"):
+            if row.name in OF_LISTS:
+                continue
             arity = 2 if row.arity is None else row.arity
             operands = ["2.5"] * len(row.shapes) + ["x", "0.5", "0.75"]
-            written = ", ".join(operands[:arity]) if row.name != "dot" else "x, 0.5, 1"
+            written = ", ".join(operands[:arity])
             assert isinstance(evaluate(f"{row.name}({written})", {"x": 0.25}), Value), row.name
+
+
+CALLED = ["x", "y", "0.5", "2", "-1", "1e300"]  # operands
+
+
+@pytest.mark.parametrize("name", sorted({*BY_NAME, *functions.__all__}))
+def test_with_any_operands_a_function_is_right_or_says_what_to_write(name: str) -> None:
+    """Of no to five operands, of each kind in each place; drawn, and step by step. The oracle is the function."""
+    told: list[str] = []
+    for count in range(6):
+        for first in range(len(CALLED)):
+            operands = [CALLED[(first + n) % len(CALLED)] for n in range(count)]
+            numbers = {x: number for x, number in (("x", 0.25), ("y", 1.5)) if x in operands}
+            written = [f"{name}({', '.join(operands)})"]
+            written += [f"({operands[0]}).{name}({', '.join(operands[1:])})"] if operands else []
+            for text in written:
+                try:
+                    result = evaluate(text, numbers)
+                except ArgumentError as error:
+                    told.append(str(error))
+                    continue
+                result.backward()
+                assert tree(result, limit=None)
+                assert draw(result).svg
+                assert len(steps(result)) > 0
+                plain = getattr(functions, name)(*[numbers.get(x, 0.0) if x in "xy" else float(x) for x in operands])
+                assert result.data == pytest.approx(plain, rel=1e-15, nan_ok=True), text
+    for message in told:
+        assert re.fullmatch(r"(column \d+: |the formula ).{10,250}", message)
+
+
+@pytest.mark.parametrize("name", sorted(OF_LISTS))
+def test_functions_of_lists_say_what_to_write(name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"{name} takes lists, which a formula does not have: write "):
+        evaluate(f"{name}(x, y)", {"x": 1.0, "y": 2.0})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 Each compiler builds the package as `pip` does, with all warnings as errors and none switched off (but for two about
 Python's own flags, which were chosen for the compiler that built Python, and one about unused functions of Cython's),
-and the smoke test runs on what it made.
+and the smoke test runs on what it made. One of them also builds it as C23, which GCC 15 and newer take C to be.
 
 A COMMAND is a compiler that has to be here, such as `gcc-14` or `"zig cc"`. Without one, all that are
 found are tried, that of the variable CC and those named below; which are not here is said. The exit status is 1 if
@@ -36,6 +36,8 @@ FLAGS = (
     "-Wno-unused-command-line-argument "  # likewise; GCC takes a -Wno- that it does not know
     "-Wno-unused-function"  # Cython's: what the module that the others share has in their place
 )
+
+C23 = "-std=gnu2x"  # by the name under which compilers of before and after its publication have it
 
 
 def cflags() -> str:
@@ -132,8 +134,9 @@ def main() -> int:
     print(
         f"flags: {FLAGS}\nhere: {', '.join(commands) or 'none'}\nnot here: {', '.join(missing) or 'none'}", flush=True
     )
+    asked = wanted or [*commands, *(f"{command} {C23}" for command in commands[:1])]
     with tempfile.TemporaryDirectory() as place:
-        results = [tried(command, Path(place, str(n))) for n, command in enumerate(wanted or commands)]
+        results = [tried(command, Path(place, str(n))) for n, command in enumerate(asked)]
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     return 0 if results and all(results) else 1
 

@@ -2,9 +2,11 @@
 
 Two runs, each of extensions that are built for it in a folder of its own under `build/sanitize`:
 
-- **sanitizers**: compiled with AddressSanitizer and UndefinedBehaviorSanitizer (GCC or Clang). Every read or write
-  outside of what was allocated, every use of memory after it was freed and every undefined operation of C ends the
-  process. Python takes each object from `malloc`, so that objects are watched too.
+- **sanitizers**: compiled with AddressSanitizer and UndefinedBehaviorSanitizer (GCC or Clang), and so that each index
+  of an array is checked (`WENGERT_CHECKED=1`): one that is out of range is an IndexError, also where it stays inside of
+  memory that is allocated. Every read or write outside of what was allocated, every use of memory after it was freed
+  and every undefined operation of C ends the process. Python takes each object from `malloc`, so that objects are
+  watched too.
 - **debug**: a debug build of Python, which counts all references and checks its objects, its memory and the exceptions
   of extensions. It is the one given by `--python`, or `python3.N-dbg` of the PATH, or Debian's package, unpacked into
   the folder and not installed. Where there is none, this Python runs in its development mode (`-X dev`), which checks
@@ -19,6 +21,7 @@ import argparse
 import os
 import platform
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -37,9 +40,12 @@ PART = (
     "test_values", "test_gradients", "test_graph", "test_walks", "test_copies", "test_handmade", "test_robust",
     "test_hostile", "test_modes", "test_optim", "test_parameters", "ops/test_custom_op", "compiler/test_batches",
     "compiler/test_callpath", "compiler/test_foreign_arrays", "compiler/test_results", "compiler/test_strips",
-    "compiler/test_threads", "test_several_results", "training/test_flat",
+    "compiler/test_threads", "test_several_results", "training/test_flat", "compiler/test_arguments",
+    "compiler/test_value_arguments", "compiler/test_signatures", "compiler/test_calls", "compiler/test_captures",
+    "compiler/test_in_order", "compiler/test_derivatives", "compiler/test_nested_derivatives", "derivatives/test_grad",
+    "derivatives/test_second_order",
 )  # fmt: skip
-CHOSEN = "not slow and not torch and not mpmath and not plot and not png and not browser"
+CHOSEN = "not slow and not torch and not jax and not mpmath and not plot and not png and not browser"
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 BEGIN, END = "<!-- sanitize: begin -->", "<!-- sanitize: end -->"
@@ -60,17 +66,23 @@ class Run:
 
 def sanitizers() -> Run:
     """This Python, and extensions that watch their memory."""
-    compiler = os.environ.get("CC", "gcc")
+    compiler = shlex.split(os.environ.get("CC", "gcc"))
     libraries = ("libasan.so", "libubsan.so", "libstdc++.so.6")  # loaded first, or they see too little
-    found = [_output(compiler, f"-print-file-name={name}") for name in libraries]
+    found = [_output(*compiler, f"-print-file-name={name}") for name in libraries]
     run = {
         "LD_PRELOAD": " ".join(path for path in found if os.path.isabs(path)),
         "ASAN_OPTIONS": f"detect_leaks=0:log_path={REPORT}",  # Python keeps memory to its end
         "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={REPORT}",
         "PYTHONMALLOC": "malloc",
     }
-    about = f"{_output(compiler, '--version').splitlines()[0]}; Python {platform.python_version()}"
-    return Run("sanitizers", [sys.executable], about, {"CC": compiler, "CFLAGS": FLAGS, "LDFLAGS": FLAGS}, run)
+    about = f"{_output(*compiler, '--version').splitlines()[0]}; Python {platform.python_version()}"
+    return Run(
+        "sanitizers",
+        [sys.executable],
+        about,
+        {"CC": shlex.join(compiler), "CFLAGS": FLAGS, "LDFLAGS": FLAGS, "WENGERT_CHECKED": "1"},
+        run,
+    )
 
 
 def debug(given: str | None) -> Run:

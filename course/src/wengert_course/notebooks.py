@@ -11,11 +11,13 @@ has for it, is left out of a learner's notebook. The files' names begin with an 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wengert._files import opened
 from wengert.errors import ArgumentError
 from wengert_course.texts import texts
 
@@ -23,6 +25,7 @@ __all__ = ["Lesson", "LessonCell", "answers", "handed_in", "hint", "hints", "les
 
 FOLDER, TEXTS = (Path(__file__).parent / name for name in ("lessons", "texts"))
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+MOST = 20_000  # files of a folder that is looked through for notebooks
 CELL = re.compile(r"^# %%(?: \[(\w+)\])?(.*)\n", re.MULTILINE)
 SOLUTION = re.compile(rf"^[ \t]*{BEGIN}\n(.*?)^[ \t]*{END}(?:\n|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -88,7 +91,7 @@ def lessons() -> list[Lesson]:
 def step_of(path: str) -> tuple[int | None, bool]:
     """The step that a notebook of the course is of, None of other files; and whether anything stands in its gaps."""
     try:
-        notebook = json.loads(Path(path).read_text(encoding="utf-8"))
+        notebook = json.loads(_read(path))
         lesson = lessons()[notebook["metadata"]["wengert"]["step"]]
         there = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
         gaps = [(f"{lesson.number}-{i}", cell.shown(False)) for i, cell in enumerate(lesson.cells()) if cell.is_gap]
@@ -138,22 +141,39 @@ def handed_in(folder: str) -> list[str]:
     """The notebooks of the course in a folder and those in it, and notebooks that cannot be read; no others.
 
     Raises:
-        ArgumentError: there are none.
+        ArgumentError: there are none, or the folder has more files than a class hands in.
     """
     found = []
-    for path in sorted(Path(folder).rglob("*.ipynb")):
+    for path in _notebooks(folder):
         try:
-            of_others = isinstance(json.loads(path.read_text(encoding="utf-8")), dict) and step_of(str(path))[0] is None
+            of_others = isinstance(json.loads(_read(path)), dict) and step_of(path)[0] is None
         except (OSError, ValueError, RecursionError):
             of_others = False
-        if not of_others and ".ipynb_checkpoints" not in path.parts:
-            found.append(str(path))
+        if not of_others:
+            found.append(path)
     if not found:
         raise ArgumentError(
             f"{folder} is a folder without a notebook of the course: expected some that `wengert course` has written, "
             "in it or in its folders; or name the files to check"
         )
     return found
+
+
+def _notebooks(folder: str) -> list[str]:
+    """The paths of all notebooks in a folder and those in it, without the copies that Jupyter keeps, in their order."""
+    found, count = [], 0
+    for where, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".ipynb_checkpoints"]
+        found += [os.path.join(where, name) for name in files if name.endswith(".ipynb")]
+        count += len(folders) + len(files)
+        if count > MOST:
+            raise ArgumentError(f"{folder} has more than {MOST:,} files: name the folder that holds the lessons")
+    return sorted(found, key=Path)
+
+
+def _read(path: str) -> str:
+    with opened(path) as file:
+        return file.read().decode("utf-8")
 
 
 def write(folder: Path, solved: bool = False) -> tuple[list[Path], list[Path]]:

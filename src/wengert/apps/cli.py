@@ -187,6 +187,7 @@ def _info(_: argparse.Namespace) -> int:
     lines = [
         f"wengert {__version__}",
         f"engine   {_loader.status()}",
+        *([f"         to compile it: {_loader.status().remedy}"] if _loader.status().remedy else []),
         f"python   {platform.python_version()} ({platform.python_implementation()})",
         f"system   {platform.platform()}",
     ]

@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from wengert import _loader, checkpoint, data, losses
+from wengert._files import to_write
 from wengert.apps.terminal import blocks, can_show, curve, plane, say
 from wengert.compiler.backends import default_backend
 from wengert.errors import MissingExtraError, WengertError, counted, require
@@ -292,7 +293,7 @@ def _write(picture: _Picture, folder: str, figure: Any) -> list[str]:
         with _writing(path):
             canvas.savefig(path, dpi=130, bbox_inches="tight", pad_inches=0.15)
     elif picture.text is not None:
-        with _writing(path), open(path, "w", encoding="utf-8") as stream:
+        with _writing(path), to_write(path, "w", encoding="utf-8") as stream:
             stream.write(picture.text(*picture.of) + "\n")
     else:
         return []

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from inspect import signature
 from math import inf, isfinite, sqrt
 from typing import Any, NamedTuple
 
 from wengert import modes
+from wengert._signatures import signature
 from wengert.checking.finite_differences import Slope, slopes
 from wengert.checking.replay import Replay
 from wengert.derivatives import LinearMap, Numbers, argument_names

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple
 
+from wengert._files import check_regular, opened
 from wengert.errors import CheckpointError, file_name
 
 __all__ = ["Path", "Tensor", "header_size", "read", "some", "write"]
@@ -75,8 +76,7 @@ def read(path: Path, longest: int, select: Select) -> tuple[dict[str, array[floa
     """
     source = file_name(path)
     try:
-        _check_regular(os.stat(source))  # before it is opened, since opening some devices triggers an action
-        with open(source, "rb", opener=_at_once) as file:
+        with opened(source, largest=None) as file:
             return _read(file, longest, select)
     except (OSError, ValueError) as error:  # a ValueError: an invalid file name
         raise CheckpointError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from error
@@ -130,7 +130,7 @@ def _size(shape: list[int]) -> int:
 def _read(file: BinaryIO, longest: int, select: Select) -> tuple[dict[str, array[float]], dict[str, str]]:
     """Read the selected tensors, checking the whole file."""
     about = os.fstat(file.fileno())
-    _check_regular(about)  # it may have been replaced meanwhile
+    check_regular(about)  # it may have been replaced meanwhile
     size = about.st_size
     start = file.read(8)
     if len(start) < 8:
@@ -231,20 +231,6 @@ def _little_endian(numbers: array[float]) -> array[float]:
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def _check_regular(about: os.stat_result) -> None:
-    """Raise a ValueError unless it is a regular file: a pipe would block, a device may be endless, and a save would
-    replace it.
-    """
-    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    if not stat.S_ISREG(about.st_mode):
-        raise ValueError(f"it is {kinds.get(stat.S_IFMT(about.st_mode), 'a device')}, not a regular file")
-
-
-def _at_once(name: str, flags: int) -> int:
-    """Open a file without blocking, in case it has been replaced by a pipe."""
-    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
-
-
 def _replaced(target: str) -> os.stat_result | None:
     """Return the status of the file that will be replaced; None if there is none.
 
@@ -255,7 +241,7 @@ def _replaced(target: str) -> os.stat_result | None:
         about = os.stat(target)
     except FileNotFoundError:
         return None
-    _check_regular(about)
+    check_regular(about)
     if not about.st_mode & 0o222 or not os.access(target, os.W_OK):  # root may write in spite of the bits
         raise PermissionError(errno.EACCES, "it is read-only")
     return about

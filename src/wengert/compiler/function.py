@@ -9,17 +9,21 @@ import operator
 import pickle
 import sys
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 from wengert import errors
 from wengert._forks import no_fork
+from wengert._reserve import MIB, reserve
 from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.compiler.call import CallPath
 from wengert.derivatives import signature_of
 
 __all__ = ["Compiled", "compile"]
 
+IMPORTS = 64 * MIB  # of what the first compiled function imports, NumPy's extensions included
 CHECKS = ("powers", "first")
+OBJECTS = 8  # the derivatives of the methods of so many objects are kept, and with them the objects
 DEFERRED: tuple[tuple[Callable[[Any], bool], str, str], ...] = (  # functions whose calls run nothing, and what to write
     (inspect.isgeneratorfunction, "a generator function", "return a list instead of yielding"),
     (inspect.iscoroutinefunction, "a coroutine function (async def)", "compile a plain def, and await outside it"),
@@ -47,9 +51,9 @@ def compile(
             arrays of them.
         static: the names of arguments that are part of the program, such as a size or a flag.
         backend: "auto" follows a rule of counts: the first call with a signature is recorded, and from the second call
-            on machine code runs (if llvmlite is installed), at once for programs of at most 300 steps, later for larger
-            ones; `report()` says what runs and why. "numpy", "native" (machine code) and "xla" (JAX) run the program
-            whenever it is valid.
+            on machine code runs (if llvmlite is installed); what costs more to prepare than a function's budget allows
+            waits until its calls have taken longer; `report()` says what runs and why. "numpy", "native" (machine code)
+            and "xla" (JAX) run the program whenever it is valid.
         checks: the calls that also run the function itself and compare: "powers" checks the first four calls of each
             specialization and then each call whose number is a power of two; "first" checks only the first four.
         dtype: the type of numbers that the program computes with: "float64", or "float32" with the back end "xla".
@@ -81,8 +85,11 @@ def compile(
             " To make it in advance, call prepare(*args) on the compiled function; backend='native' makes it at the "
             "second call, independent of the counts"
         )
+    again = functools.partial(compile, static=static, backend=backend, checks=checks, dtype=dtype)
     if function is None:
-        return functools.partial(compile, static=static, backend=backend, checks=checks, dtype=dtype)
+        return again
+    if isinstance(function, (staticmethod, classmethod)):  # decorated in the other order
+        return type(function)(again(function.__func__))
     _refuse_deferred(function)
     if hasattr(type(function), "_compiled_with"):  # a sparse derivative, whose entries are what is compiled
         return function._compiled_with(static=static, backend=backend, checks=checks, dtype=dtype)  # type: ignore[attr-defined]
@@ -127,11 +134,14 @@ class Compiled(CallPath):
         for name in self.static:
             if name not in self.signature.parameters:
                 raise errors.ArgumentError(f"static names {name!r}, but {function.__name__} has no such argument")
+        if "wengert.compiler.runtime" not in sys.modules:
+            reserve(IMPORTS, "the compiler's modules")
         with no_fork:
             from wengert.compiler.runtime import Runtime
 
         self._runtime = Runtime(self, function)
         self._derivatives: dict[Any, Compiled] = {}
+        self._bound: dict[int, Compiled] = {}  # see `_bound_to`
         self.begin(function, self._runtime)
 
     def mean(self, *args: Any, **named: Any) -> Any:
@@ -221,7 +231,17 @@ class Compiled(CallPath):
 
     def _again(self, function: Callable[..., Any]) -> Compiled:
         """Compile another function in the same way."""
-        return Compiled(function, self.static, self.backend if self.pinned else None, self.checks)
+        static = [name for name in self.static if name in signature_of(function).parameters]
+        return Compiled(function, static, self.backend if self.pinned else None, self.checks)
+
+    def _bound_to(self, instance: Any) -> Compiled:
+        """Compile the method of one object, whose derivatives it keeps; the same one for the last few objects."""
+        key = id(instance)  # of an object that lives as long as its entry
+        bound = self._bound.pop(key, None) or self._again(MethodType(self.function, instance))
+        self._bound[key] = bound
+        if len(self._bound) > OBJECTS:
+            self._bound.pop(next(iter(self._bound)), None)
+        return bound
 
     def report(self) -> str:
         """Describe what was compiled: calls and checks, what runs and by which rule, the sizes of the programs, guards,
@@ -270,16 +290,49 @@ class Bound:
         self.compiled: Compiled = compiled
         self.instance: Any = instance
 
+    @property
+    def __self__(self) -> Any:
+        """The object, as of any method."""
+        return self.instance
+
+    @property
+    def __func__(self) -> Compiled:
+        """The compiled function, as of any method."""
+        return self.compiled
+
+    @property
+    def function(self) -> MethodType:
+        """The method as it was written."""
+        return MethodType(self.compiled.function, self.instance)
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The arguments of a call, without the object."""
+        return signature_of(self.function)
+
+    __signature__ = signature
+
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Call the method as before."""
         return self.compiled(self.instance, *args, **named)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the compiled function; `mean`, `sum`, `map` and `prepare` get the object first."""
-        if name.startswith("__"):  # `copy` looks these up before the object has attributes
-            raise AttributeError(name)
+        if name.startswith("__") and name not in functools.WRAPPER_ASSIGNMENTS:
+            raise AttributeError(name)  # `copy` looks these up before the object has attributes
         found = getattr(self.compiled, name)
         return functools.partial(found, self.instance) if name in ("mean", "sum", "map", "prepare") else found
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for the same method of the same object, like any method."""
+        return type(other) is Bound and self.compiled is other.compiled and self.instance is other.instance
+
+    def __hash__(self) -> int:
+        return hash((self.compiled, id(self.instance)))
+
+    def _compiled_derivative(self, key: Any, function: Callable[..., Any]) -> Compiled:
+        """Compile a derivative of this method in the same way; the same one for each key and object."""
+        return self.compiled._bound_to(self.instance)._compiled_derivative(key, function)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, str]]:
         """Pickle the object and the method's name, like any method.

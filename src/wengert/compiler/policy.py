@@ -1,26 +1,26 @@
 """The rule of counts that decides what runs when a compiled function is called; it uses no clock.
 
 The first call with a signature runs the function itself and records it. The next call without a valid specialization
-lifts the recording to an array program and compiles it to machine code, which runs from then on. Lifting and compiling
-are delayed while they would take longer than they can save: see `lifts` and `compiles`. So what runs depends only on
-the program and on counts of calls, and the same script always gives the same bits.
+lifts the recording to an array program and compiles it to machine code, which runs from then on. What runs depends only
+on the program and on counts of calls, and the same script always gives the same bits.
 
-The constants were measured once (`tools/qa/pays.py`; the page "What runs when a compiled function is called" has the
-table): recording and compiling a program takes as long as running 700 to 1,500 of its operations for each step.
+Each function has one budget for preparing, all its signatures and specializations together: see `affords`. It is
+counted in operations of the function itself, of which a microsecond has three to forty. (`tools/qa/pays.py` measures
+what is prepared in operations, `benchmarks/totals.py` what calls take in total.)
 """
 
 from __future__ import annotations
 
-__all__ = ["AGAIN", "AT_ONCE", "BRANCHES", "CACHE", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS"]
-__all__ += ["LARGE", "MATRIX", "PAUSE", "PAYS", "PRODUCTS", "RETURNS", "ROOM", "SAVES", "SIGNATURES", "SPECIALIZATIONS"]
-__all__ += ["STRIPS", "UNLOCKED", "compiles", "lifts", "numpy_from", "pause", "pays_from", "products_from"]
-__all__ += ["python_strip", "strip", "unlocked_from"]
+__all__ = ["AGAIN", "CACHE", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "FREE", "INVALIDATIONS", "LARGE", "MATRIX"]
+__all__ += ["PAUSE", "PRODUCTS", "REACHED", "RETURNS", "ROOM", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "STRIPS"]
+__all__ += ["UNLOCKED", "affords", "compiles", "lifts", "numpy_from", "pause", "pays_from", "products_from"]
+__all__ += ["python_strip", "records", "records_up_to", "strip", "too_much", "unlocked_from", "work"]
 
 LARGE = 5_000  # programs of more operations are lifted only
 EXAMPLES = 32  # once this many examples have run
-AT_ONCE = 300  # programs of at most this many steps, forward and reverse, are compiled at once;
-PAYS = 700  # larger ones once this many operations per step have run
-BRANCHES = 4  # this many specializations of a signature are compiled at once; further ones wait like large programs
+FREE = 850_000  # operations: what may be spent on preparing a function at once, some 0.1 s
+RECORDING, RECORDS = 10_000, 40  # what it costs to record a run, and each of its operations
+COMPILING, COMPILES = 50_000, 1_500  # and to compile a program, and each of its steps, forward and reverse
 SAVES = 10  # NumPy runs if each of its steps replaces at least this many operations
 PRODUCTS = 1 << 22  # BLAS is faster if a call's largest matrix product has at least this many multiplications
 MATRIX = 1 << 13  # and its matrix at least this many elements
@@ -33,7 +33,10 @@ AGAIN = 1_000  # a call of several results and this many operations runs forward
 SPECIALIZATIONS = 32  # of one signature; beyond, the function runs uncompiled
 SIGNATURES = 256  # of a function; beyond, those of dead objects are dropped, then the least recently used ones,
 RETURNS = 8  # until this many dropped ones have come back
-CHANGES = 4  # after this many watched runs that changed objects, as caches do, the function runs uncompiled
+CHANGES = 4  # after this many watched runs in which objects changed, as caches do, the function runs uncompiled, and
+# is watched again at calls whose number is a power of two
+REACHED = 200_000  # objects, numbers and Values aside, that are looked at for what a function can reach; beyond, it
+# runs uncompiled
 INVALIDATIONS = 3  # the number of specializations of a signature that may turn out to be wrong
 
 
@@ -47,21 +50,48 @@ def lifts(nodes: int, examples: int) -> bool:
     return nodes <= LARGE or examples >= EXAMPLES
 
 
-def compiles(steps: int, nodes: int, examples: int, others: int = 0) -> bool:
-    """Return True if a program should be compiled to machine code by now.
+def work(nodes: int, has_graph: bool) -> int:
+    """Return what an example costs uncompiled: its operations; those on plain numbers count a quarter.
 
     Args:
-        steps: its steps, forward and reverse.
         nodes: the operations per example.
-        examples: the number of examples that have run with its signature, including this call's.
-        others: the number of specializations that the signature has.
+        has_graph: True if they make Values.
     """
-    return (steps <= AT_ONCE and others < BRANCHES) or examples >= pays_from(steps, nodes)
+    return nodes if has_graph else -(-nodes // 4)
 
 
-def pays_from(steps: int, nodes: int) -> int:
-    """Return the number of examples after which a large program is compiled."""
-    return -(-PAYS * steps // max(nodes, 1))
+def records(nodes: int) -> int:
+    """Return what it costs to record a run of so many operations."""
+    return RECORDING + RECORDS * nodes
+
+
+def compiles(steps: int) -> int:
+    """Return what it costs to compile a program of so many steps, forward and reverse."""
+    return COMPILING + COMPILES * steps
+
+
+def affords(cost: int, spent: int, ran: int) -> bool:
+    """Return True if a function may be prepared further by now.
+
+    What is spent on preparing stays below `FREE` and half of what the function itself takes for all examples. So
+    calls take at most 1.5 times as long in total as without compiling, and some 0.1 s.
+
+    Args:
+        cost: what is to be done.
+        spent: what has been spent on preparing the function.
+        ran: the operations of all its examples, including this call's: see `work`.
+    """
+    return spent + cost <= FREE + ran // 2
+
+
+def pays_from(cost: int, spent: int) -> int:
+    """Return the number of operations from which on `affords` is true."""
+    return max(2 * (spent + cost - FREE), 0)
+
+
+def records_up_to(spent: int, ran: int) -> int:
+    """Return the number of operations at which a recording is broken off, as it costs too much by now."""
+    return max(FREE + ran // 2 - spent - RECORDING, 0) // RECORDS
 
 
 def numpy_from(steps: int, nodes: int) -> int:
@@ -106,6 +136,18 @@ def strip(numbers: int) -> int:
     vector, short, longest = STRIPS
     each = 8 * max(numbers, 1)
     return min(max(CACHE // each, min(short, ROOM // each), vector), longest) // vector * vector
+
+
+def too_much(name: str) -> str:
+    """Explain why a function that reaches too many objects runs uncompiled, and what to do.
+
+    Args:
+        name: the place of the last object that was looked at.
+    """
+    return (
+        f"it can reach more than {REACHED:,} objects by the names in it, as in {name}: pass what it needs as an "
+        "argument, or keep numbers in lists of floats or arrays"
+    )
 
 
 def python_strip(numbers: int) -> int:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from wengert import _loader
 from wengert.compiler import policy
 from wengert.compiler.call import EVERY, CacheEntry
-from wengert.compiler.trace import Candidate, Specialization
+from wengert.compiler.trace import Specialization
 from wengert.errors import counted
+
+# Why the function itself serves a call, for reasons that are not its own, and what to do.
+ARGUMENTS = "whose arguments do not fit its signature"
+MODES = (
+    "in a mode that looks at each operation, as detect_anomaly() and strict() do, or in a derivative of a derivative"
+)
+NO_GRAD = "in no_grad(), where a derivative that depends on parameters consists of floats"
+PASSING = (
+    f"whose kind of arguments came for the first time, after {policy.SIGNATURES} kinds that came once: pass the same "
+    "objects at each call"
+)
+PROFILER = "while a profiler ran, so nothing was recorded: call it a few times, or prepare(*args), before it starts"
+THREADS = "while another thread recorded it, or it called itself: call it once, or prepare(*args), before threads start"
+WITHIN = "within another compiled function, whose program includes it"
 
 __all__ = ["code_serves", "described", "numpy_serves"]
 
 
-def code_serves(made: Specialization, steps: int, examples: int, others: int) -> str:
-    """Explain by which rule machine code runs."""
-    text = f"machine code runs: {counted(steps, 'step')}, compiled at once (up to {policy.AT_ONCE})"
-    if not policy.compiles(steps, 0, 0, others):
-        after = f"compiled after {counted(examples, 'example')} of {counted(made.nodes, 'operation')}"
-        text = f"machine code runs: {counted(steps, 'step')}, {after}"
+def code_serves(made: Specialization, steps: int, waited: int) -> str:
+    """Explain by which rule machine code runs; it `waited` for so many examples."""
+    after = f"compiled after {counted(waited, 'example')} of {counted(made.nodes, 'operation')}"
+    text = f"machine code runs: {counted(steps, 'step')}, {after if waited else 'compiled at once'}"
     if made.limit < EVERY:
         text += f"; NumPy runs calls on {made.limit:,} examples or more, with BLAS on {blas_threads()}"
     return text
@@ -42,11 +55,35 @@ def blas_threads() -> str:
     return counted(max(counts), "thread") if counts else unknown
 
 
-def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:
-    """Write the report on a function from its cache entries; `expected` examples are still to come."""
-    if not entries:
+def described(
+    name: str,
+    entries: Sequence[CacheEntry],
+    expected: int,
+    aside: Mapping[str, int],
+    new_objects: Mapping[str, int],
+) -> str:
+    """Write the report on a function from its cache entries.
+
+    Args:
+        name: the function's.
+        entries: one for each signature.
+        expected: how many examples are still to come.
+        aside: how many calls the function itself served, by reasons that are not its own.
+        new_objects: how many calls had objects among the arguments that no other call had, by argument.
+    """
+    lines = [line for entry in entries for line in _entry(name, entry, expected)]
+    served = "the function itself served"
+    lines += [f"{name}: {served} {counted(count, 'call')} {why}" for why, count in list(aside.items())]
+    for argument, calls in new_objects.items():
+        lines.append(
+            f"{name}: {counted(calls, 'call')} of {argument}: each is recorded anew, or runs uncompiled. Pass the same "
+            "object each time, or its numbers, in a tuple, a dict or a named tuple"
+        )
+    if not lines:
         return f"{name}: not called yet"
-    return "\n".join([line for entry in entries for line in _entry(name, entry, expected)])
+    if _loader.status().remedy:
+        lines.append(f"  the engine runs {_loader.status()}, which slows every call; `wengert info` says what to do")
+    return "\n".join(lines)
 
 
 def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
@@ -66,19 +103,23 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
         dropped = counted(entry.invalidations, "specialization")
         yield f"  {dropped} {were} dropped: the function's results differed"
     if entry.candidate is not None and not entry.is_eager:
-        yield f"  recorded: {_waits(entry.candidate, len(entry.specializations), entry.examples + expected)}"
+        yield f"  recorded: {_waits(entry, entry.examples + expected)}"
+    elif entry.until > entry.examples + expected and not (entry.is_eager or entry.fallback_reason):
+        so_far = f"{entry.until:,} examples have run ({entry.examples + expected:,} so far)"
+        yield f"  the function itself runs until {so_far}: preparing it further costs more than it saves by now"
     for number, made in enumerate(entry.specializations, 1):
         yield from _specialization(number, made)
 
 
-def _waits(candidate: Candidate, others: int, examples: int) -> str:
-    nodes = f"{counted(candidate.nodes, 'operation')} per example"
+def _waits(entry: CacheEntry, examples: int) -> str:
+    candidate, until = entry.candidate, entry.until
     if not candidate.is_lifted and not policy.lifts(candidate.nodes, examples):
-        return f"the function itself runs until {policy.EXAMPLES} examples have run ({examples:,} so far): {nodes}"
-    if not candidate.is_lifted or policy.compiles(candidate.steps, candidate.nodes, examples, others):
+        until = max(until, policy.EXAMPLES)
+    if until <= examples:
         return "the next call compiles it"
-    steps = candidate.steps
-    until, work = policy.pays_from(steps, candidate.nodes), f"{counted(steps, 'step')}, {nodes}"
+    work = counted(candidate.nodes, "operation") + " per example"
+    if candidate.is_lifted:
+        work = f"{counted(candidate.steps, 'step')}, {work}"
     return f"the function itself runs until {until:,} examples have run ({examples:,} so far): {work}"
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 from weakref import WeakSet
 
@@ -24,6 +25,7 @@ from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
 from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
+from wengert.compiler.budget import Budget
 from wengert.compiler.call import CacheEntry, Call, same
 from wengert.compiler.comparison import difference, matches, pulls_back_alike
 from wengert.compiler.lift import Unliftable
@@ -33,21 +35,24 @@ from wengert.compiler.trace import (
     Arguments,
     Candidate,
     Derived,
+    DrawsCheck,
     NotDifferentiable,
     PurityCheck,
     Reader,
     Specialization,
     Unrecordable,
-    are_wide,
     copied,
     derived_from,
+    is_alone,
     is_watched,
-    lines_apart,
+    operations_since,
     random_state,
     readers_of,
     record,
     recorder_of_thread,
     rows_of,
+    too_many,
+    too_many_kinds,
 )
 from wengert.derivatives import derivations_of, signature_of
 from wengert.engine import Value
@@ -66,24 +71,24 @@ class Runtime:
         self.function: Any = function
         self.name: str = getattr(function, "__name__", "the function")
         self.entries: dict[Any, CacheEntry] = {}
-        self.expected: int = 0  # examples that are known to come: see `fit`
+        self.budget: Budget = Budget(self.entries)
         self.evicted: set[Any] = set()  # the keys of signatures that were forgotten,
         self.returns: int = 0  # and how many of these came back
         self.passing: int = 0  # forgotten signatures with one example, as of a lambda that is made for a call;
         self.once: set[Any] = set()  # after many a signature is recorded at its second call: the keys seen once
+        self.new_objects: Counter[str] = Counter()  # arguments of signatures that were used once, and how often
         self.said: set[str] = set()
+        self.aside: dict[str, int] = {}  # calls that the function itself served, by reasons that are not its own
         self.itself: WeakSet[Any] = WeakSet()  # signatures for which a derivative itself is recorded
         self.began: int = 0  # when the last run that was watched began: see `comparison`
         self.recording: list[Any] = [None]  # the thread that pops it records
+        self.others_draw: bool = False  # random numbers were drawn meanwhile, perhaps by another thread
         _runtimes.add(self)
         self.define()
 
     def defined(self) -> Any:
         """Return the code and the defaults of the function, which the user may replace."""
-        f = self.function
-        if not isinstance(f, FunctionType):
-            return None
-        return f.__code__, f.__defaults__, tuple((f.__kwdefaults__ or {}).items())
+        return _defined(self.function)
 
     def define(self) -> None:
         """Prepare to read arguments, and to record the function."""
@@ -103,6 +108,7 @@ class Runtime:
     def define_anew(self) -> None:
         """Forget all recordings after the function was redefined."""
         self.entries = {}
+        self.budget = Budget(self.entries)
         self.compiled.signature = signature_of(self.function)
         self.define()
         self.compiled.ones.clear()
@@ -128,11 +134,14 @@ class Runtime:
         if recorder is not None:  # another function calls this one
             return self.eager(recorder.proxies.proxy(self.function, self.name), args, named, how)
         if self.must_be_eager():
+            modal = report.MODES if modes.eager_only() else report.NO_GRAD
+            self.count_aside(report.WITHIN if is_watched() else modal)
             return self.eager(self.function, args, named, how)
         if not same(self.defined(), self.definition):
             self.define_anew()
         arguments = self.arguments(args, named, bool(how))
         if arguments is None:
+            self.count_aside(report.ARGUMENTS)
             return self.eager(self.function, args, named, how)
         if how:
             return self.batch(arguments, arguments.count(), how)
@@ -170,6 +179,8 @@ class Runtime:
                 if not self.compile(entry):
                     return eager()
                 continue
+            if self.rests(entry) or not self.may_record(entry):
+                return eager()
             with self.alone_to_record() as alone:
                 if not alone:
                     self.uncount(entry, 1)
@@ -205,7 +216,8 @@ class Runtime:
                     if self.next(entry, arguments, row, known, ran):
                         continue
                     is_pure = not entry.is_eager and row not in known
-                    if entry.candidate is not None or not is_pure:  # later rows may depend on its effects
+                    # Later rows may depend on the effects of a run, which nobody watches while the next one waits.
+                    if entry.candidate is not None or entry.until or not is_pure:
                         here = [n for n in known if n < row and n in ran.left]
                         ran.partial, ran.left = before, [*here, *range(row, count)]
                 if ran.partial is None:
@@ -239,6 +251,8 @@ class Runtime:
         """
         if entry.candidate is not None:
             return self.compile(entry)
+        if self.rests(entry) or not self.may_record(entry):
+            return False
         with self.alone_to_record() as alone:
             if not alone:
                 self.uncount(entry, arguments.count())
@@ -291,7 +305,11 @@ class Runtime:
         call = arguments.prepared(recorded, number)
         self.began = Value(0.0)._made
         watch = PurityCheck(recorded, arguments.reached_by(call)) if sys.getprofile() is None else None
+        if watch is None:
+            self.count_aside(report.PROFILER)
         result = self.observe(entry, call, watch)
+        if watch is not None:
+            watch.operations = operations_since(self.began)
         return result, None if derived is None else derived.run_of(result), watch
 
     def observe(self, entry: CacheEntry, call: Callable[[], Any], watch: PurityCheck | None = None) -> Any:
@@ -300,8 +318,9 @@ class Runtime:
             if watch is not None:
                 with modes.watched():
                     return watch.run(call)
-            before = random_state()
-            result = call()
+            draws = DrawsCheck() if self.others_draw and sys.getprofile() is None else None
+            before, alone = random_state(), is_alone()
+            result = call() if draws is None else draws.run(call)
         except AttributeError as error:
             if isinstance(error.obj, (int, float)) and hasattr(functions, error.name or ""):
                 error.add_note(f"an argument is a number here: write wengert.{error.name}(x), or pass a Value")
@@ -309,7 +328,12 @@ class Runtime:
                 error.add_note("a one-dimensional array is iterated like its tolist(), so these are Python numbers")
             raise
         if random_state() != before:
-            self.fall_back(entry, DRAWS)
+            if (alone and is_alone()) or (draws is not None and draws.draws):
+                self.fall_back(entry, DRAWS)
+            elif draws is None:  # the next calls tell whose doing that is
+                self.others_draw = True
+                for made in entry.specializations:
+                    made.checked = 0
         return result
 
     # -- specializations ----------------------------------------------------------------------------------------------
@@ -328,9 +352,11 @@ class Runtime:
                 if len(self.once) >= policy.SIGNATURES:
                     self.once.clear()
                 self.once.add(signature.key)
+                self.new_objects.update(signature.new_objects())
                 entry.is_eager = True
+                self.count_aside(report.PASSING)
             elif not self.make_room():
-                self.fall_back(entry, f"it is called with more than {policy.SIGNATURES} kinds of arguments in turn")
+                self.fall_back(entry, too_many_kinds())
             elif self.entries.setdefault(signature, entry) is entry:  # or another thread was first
                 readers = readers_of(arguments)
                 if readers is not None:
@@ -352,6 +378,11 @@ class Runtime:
         """Undo the count of a call that the function serves while another thread records."""
         entry.calls -= 1
         entry.examples -= count
+        self.count_aside(report.THREADS)
+
+    def count_aside(self, why: str) -> None:
+        """Count a call that the function itself serves, for a reason that is not its own."""
+        self.aside[why] = self.aside.get(why, 0) + 1
 
     def make_room(self) -> bool:
         """Forget the least recently used entry if there are too many; False if forgotten ones keep coming back."""
@@ -369,18 +400,28 @@ class Runtime:
     def forget(self, signatures: Sequence[Any]) -> None:
         """Forget the entries of some signatures, and their specializations."""
         gone = [entry for entry in [self.entries.pop(each, None) for each in signatures] if entry is not None]
+        self.budget.forgotten += sum([entry.examples * entry.work for entry in gone])
+        passing = [entry.signature for entry in gone if entry.examples < 2 or not entry.signature.is_alive()]
         self.passing += sum([entry.examples < 2 for entry in gone])
+        self.new_objects.update([name for signature in passing for name in signature.new_objects()])
         for known in (self.compiled.ones, self.compiled.batches) if gone else ():
             known[:] = [each for each in known if each not in gone]
 
     def record(
-        self, entry: CacheEntry, arguments: Arguments, number: int, result: Any, watch: PurityCheck, run: Any = None
+        self,
+        entry: CacheEntry,
+        arguments: Arguments,
+        number: int,
+        result: Any,
+        watch: PurityCheck,
+        run: Any = None,
+        at_once: bool = False,
     ) -> bool:
         """Record a run of the function on an example, given its number in a batch, and for a derivative the run of its
-        function; False if that is impossible.
+        function. Return False if that is impossible or, unless it is wanted `at_once`, has to wait.
         """
         if len(entry.specializations) == policy.SPECIALIZATIONS:
-            watch.effect = watch.effect or too_many(entry)
+            watch.effect = watch.effect or too_many(entry.specializations)
         batched = arguments.signature.batched
         is_one = batched or not isinstance(result, (list, tuple, dict, np.ndarray))  # others are flattened
         if not watch.effect and is_one and (kind := no_number(result)):
@@ -388,18 +429,26 @@ class Runtime:
             watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them"
         entry.changes += bool(watch.change)
         entry.clause = f"{watch.change}; the next call is observed again" if watch.change else ""
-        if watch.effect or entry.changes == policy.CHANGES:
-            self.fall_back(entry, watch.effect or watch.change)
+        if watch.effect:
+            self.fall_back(entry, watch.effect)
+        elif watch.change and entry.changes >= policy.CHANGES:
+            self.rest(entry, f"{watch.change} at each call: return it instead")
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
         try:
             recorded, derived = self.recorded_for(arguments)
             nests = derived is None and arguments.signature not in self.itself
-            candidate = record(recorded, arguments, arguments.example(number), result, watch, self.apart, nests)
+            example = arguments.example(number)
+            is_free = at_once or self.compiled.pinned or derived is not None
+            trace = functools.partial(record, recorded, arguments, example, result, watch, self.apart, nests)
+            candidate = self.budget.recording(entry, trace, watch.operations, is_free)
+            if candidate is None:
+                return False
             candidate.began = self.began
             if derived is not None:
                 candidate.differentiation = derived.of(arguments, number, run)
             entry.candidate = candidate
+            entry.until, entry.fallback_reason = 0, ""  # if it rested
         except NotDifferentiable:
             self.record_itself(entry)
             return False
@@ -430,6 +479,10 @@ class Runtime:
             entry.candidate, entry.until = None, 0  # last: other threads see the specialization first
             return not entry.is_eager
 
+    def may_record(self, entry: CacheEntry) -> bool:
+        """Return True if another specialization may be recorded by now."""
+        return self.compiled.pinned or self.budget.records(entry)
+
     def record_itself(self, entry: CacheEntry) -> None:
         """Record the derivative itself for such calls from now on, operation by operation."""
         self.itself.add(entry.signature)
@@ -445,7 +498,7 @@ class Runtime:
             (self.fall_back if guards_pass else self.invalidate)(entry, fault)
             return
         if entry.specializations and entry.layout != candidate.layout:
-            self.fall_back(entry, "the structure of its result differs between examples")
+            self.fall_back(entry, "the structure of its result differs between examples: return the same lists for all")
             return
         entry.layout, made.began = candidate.layout, candidate.began
         entry.specializations = [*entry.specializations, made]
@@ -458,21 +511,19 @@ class Runtime:
             Unrecordable, Unliftable: there is none.
         """
         by_rule = not (self.compiled.pinned or at_once)
-        nodes, examples = candidate.nodes, entry.examples + self.expected
-        others, backend = len(entry.specializations), self.compiled.backend
+        nodes, examples = candidate.nodes, entry.examples + self.budget.expected
+        backend = self.compiled.backend
         waits = by_rule and not candidate.is_derivative  # a derivative takes many times longer uncompiled
         if waits and not policy.lifts(nodes, examples):
-            entry.until = policy.EXAMPLES - self.expected
+            entry.until = policy.EXAMPLES - self.budget.expected
             return None
         candidate.lift()
         nodes = candidate.nodes  # a derivative has more than its function
-        if by_rule and backend.name == "native":
-            steps = candidate.forward
-            if policy.compiles(steps, nodes, examples, others):
-                steps = candidate.steps  # deriving the reverse sweep takes time, so only now
-            if not policy.compiles(steps, nodes, examples, others):
-                entry.until = policy.pays_from(steps, nodes) - self.expected
-                return None
+        if candidate.is_derivative:
+            entry.work = nodes
+        if by_rule and backend.name == "native" and not self.budget.compiles(entry, candidate):
+            return None
+        self.budget.compiled(entry, candidate)
         made = candidate.specialization(backend.kernel())
         made.clause = f"{made.kernel.name} is named as the back end"
         if self.compiled.pinned:
@@ -483,7 +534,7 @@ class Runtime:
             return made
         if (limit := policy.products_from(candidate.lifted.multiplications)) > 0:
             made.limit = limit
-        made.clause = report.code_serves(made, candidate.steps, examples, others)
+        made.clause = report.code_serves(made, candidate.steps, examples if entry.until else 0)
         return made
 
     @np.errstate(all="ignore")
@@ -514,11 +565,8 @@ class Runtime:
             if not self.matches_on_some(entry, served, arguments, known):
                 return self.each(arguments, how, known)
             return entry.finished(found, how)
-        if are_wide((args, named)):  # nearly always, and then nothing has to be read
-            call = functools.partial(self.function, *args, **named)
-            return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
-        arguments = self.arguments(args, named, False)
-        return self.checked(entry, served, lambda: arguments.eager(self.function), lambda: arguments, found)
+        call = functools.partial(self.function, *args, **named)
+        return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
 
     def checked(
         self,
@@ -594,7 +642,8 @@ class Runtime:
         """Drop a specialization whose result differs from the function's, and warn."""
         entry.specializations = [each for each in entry.specializations if each is not made]
         entry.latest = None
-        self.invalidate(entry, f"{reason}: something that was recorded as fixed has changed, or differs between calls")
+        differs = "something that was recorded as fixed has changed, or differs between calls"
+        self.invalidate(entry, f"{reason}: {differs}; pass it as an argument")
 
     def invalidate(self, entry: CacheEntry, why: str) -> None:
         """Count a dropped recording; after too many the function runs uncompiled."""
@@ -635,6 +684,19 @@ class Runtime:
             if not self.recording:  # unless a forked child has put it back
                 self.recording.append(None)
 
+    def rest(self, entry: CacheEntry, why: str) -> None:
+        """Serve such calls by the function itself until the next one whose number is a power of two, which is watched
+        again: objects change in it each time, or another thread changes them.
+        """
+        entry.fallback_reason, entry.clause = f"{why}; calls whose number is a power of two are observed again", ""
+        if not entry.signature.batched:
+            entry.until = 1 << entry.examples.bit_length()
+        warn_once(self.said, f"{self.name} runs uncompiled: {entry.fallback_reason}")
+
+    def rests(self, entry: CacheEntry) -> bool:
+        """Return True if this call is not watched, as too many have changed objects."""
+        return entry.changes >= policy.CHANGES and bool(entry.calls & (entry.calls - 1))
+
     def fall_back(self, entry: CacheEntry, why: str) -> None:
         """Serve such calls by the function itself from now on, and warn once."""
         entry.is_eager, entry.fallback_reason = True, why
@@ -671,7 +733,7 @@ class Runtime:
 
         entry = self.entry_for(arguments, 0)
         for _ in range(2 + policy.SPECIALIZATIONS):
-            if entry.is_eager:
+            if entry.is_eager or entry.changes >= policy.CHANGES:
                 return
             ran = self.run(entry, arguments, 1, "")
             if ran.ran is not None:
@@ -689,7 +751,7 @@ class Runtime:
                 results = [result] if function_run is None else []
                 if watch is None:
                     return
-                self.record(entry, arguments, 0, result, watch, function_run)
+                self.record(entry, arguments, 0, result, watch, function_run, at_once=True)
             if watch.change:
                 if not (watch.is_cache_filled() or id(watch.changed) in copies):
                     return
@@ -738,8 +800,9 @@ class Runtime:
         return last
 
     def last_waits(self) -> bool:
-        """Return True if the recording of the last call waits to be compiled."""
-        return self.last is not None and self.last.candidate is not None and not self.last.specializations
+        """Return True if what the last call needs waits to be recorded or compiled."""
+        last = self.last
+        return last is not None and (last.candidate is not None or last.until > 0) and not last.specializations
 
     def latest(self) -> Any:
         """Return the `Specialization` of the last call; before it is compiled, one by NumPy."""
@@ -774,21 +837,19 @@ class Runtime:
     def report(self) -> str:
         """Describe the function, line by line."""
         name = getattr(self.function, "__name__", "function")
-        return report.described(name, list(self.entries.values()), self.expected)
+        entries = list(self.entries.values())
+        return report.described(name, entries, self.budget.expected, self.aside, self.new_objects)
 
 
-def too_many(entry: CacheEntry) -> str:
-    """Explain why there are so many specializations, and what to write instead."""
-    names = sorted({made.stale_capture() for made in entry.specializations} - {""})
-    if len(names) == 1:
-        return f"it reads {names[0]}, which changes between calls: make {names[0]} an argument"
-    if names:
-        return f"it reads {' and '.join(names)}, which change between calls: make them arguments"
-    return (
-        f"it takes more than {policy.SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
-        f"{lines_apart([made.guards for made in entry.specializations])}: write wengert.maximum, wengert.where or "
-        "wengert.softmax, which are the same for all numbers (and wengert.pick(values, index) where an integer chooses)"
-    )
+def _defined(f: Any) -> Any:
+    """Return the code and the defaults of a function, or of what a partial, a method or an object calls."""
+    if isinstance(f, functools.partial):
+        return f.args, tuple(f.keywords.items()), _defined(f.func)
+    f = f.__func__ if isinstance(f, MethodType) else f
+    f = f if isinstance(f, FunctionType) else vars(type(f)).get("__call__")
+    if not isinstance(f, FunctionType):
+        return None
+    return f.__code__, f.__defaults__, tuple((f.__kwdefaults__ or {}).items())
 
 
 _runtimes: WeakSet[Runtime] = WeakSet()

@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert import modes
+from wengert._signatures import signature as plain_signature
 from wengert.derivatives.pytree import Numbers, array_of
 from wengert.engine import Value
 from wengert.node import settle
@@ -78,11 +79,9 @@ def signature_of(function: Function) -> inspect.Signature:
     """Return the signature of a function. A product with a vector takes directions: `hvp` one after the first argument,
     `jvp` one for each argument after all of them, `vjp` one after all of them.
     """
-    import inspect
-
     derivation = derivation_of(function)
     if derivation is None or derivation.kind not in PRODUCTS:
-        return inspect.signature(function)
+        return plain_signature(function)
     signature = signature_of(derivation.function)
     count = len(derivation.argnums) if isinstance(derivation.argnums, tuple) else 1
     given, others = list(signature.parameters.values())[:count], list(signature.parameters.values())[count:]

@@ -31,6 +31,7 @@ from importlib import import_module  # `compile`, which stands on derivatives, m
 from typing import Any, NamedTuple
 
 from wengert import modes
+from wengert._signatures import signature
 from wengert.derivatives.derivation import (
     Begun,
     Derivation,
@@ -296,10 +297,11 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     if compiled is not None:
         last_run()
         value, given, run = compiled(*primals), tree_map(_copied, primals), last_run()
-        pulled = _of_compiled("vjp", function, len(primals)) if run is None else None
+        if run is not None and not any(isinstance(x, Value) for x in Numbers(given).leaves):  # else of copies of them
+            return value, _pullback(*run)
+        pulled = _of_compiled("vjp", function, len(primals))
         if pulled is not None:
             return value, lambda cotangent: pulled(*given, cotangent)
-        return value, _pullback(*run)
     call = _Call(function, tuple(range(len(primals))), primals, {}, has_aux, "primals")
     value, pullback = call.outputs.unflatten(call.run.values()), _pullback(call.run, call.outputs, call.inputs)
     return (value, pullback, call.aux) if has_aux else (value, pullback)
@@ -550,10 +552,8 @@ def _place(function: Function, number: Any, args: Sequence[Any]) -> int:
 
 def _by_position(function: Function, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
     """Make keyword arguments positional where the signature allows it, since `argnums` counts positions."""
-    import inspect
-
     try:
-        bound = inspect.signature(function).bind(*args, **named)
+        bound = signature(function).bind(*args, **named)
     except (TypeError, ValueError):
         return args, named  # the call will raise the error
     return bound.args, bound.kwargs

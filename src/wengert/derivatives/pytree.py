@@ -13,6 +13,7 @@ from math import prod
 from numbers import Integral
 from typing import Any, NamedTuple
 
+from wengert._signatures import signature
 from wengert.engine import Value
 from wengert.errors import ArgumentError, LengthError, OperandError
 from wengert.node import settle
@@ -295,10 +296,8 @@ def argument_names(function: Callable[..., Any], count: int) -> list[str]:
     >>> argument_names(lambda a, *rest: a, 3), argument_names(lambda *xs: xs, 1)
     (['a', 'x1', 'x2'], ['x'])
     """
-    import inspect
-
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature(function).parameters.values()
         names = [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD][:count]
     except (TypeError, ValueError):  # for some functions written in C
         names = []

@@ -22,12 +22,16 @@ NO_GRADIENT = 0.05  # of the largest derivative (tanh beyond 0.975): learning th
 MOST = 0.5  # of a sum or of a layer
 SCALES = 100.0  # the ratio of the largest inputs: the best learning rates then differ by a factor of 10,000
 FAR = 10  # a run is too slow if it needs more than this many times its steps so far
+LARGE = 10.0  # inputs beyond this are not scaled: of ordinary weights they make sums at the ends of tanh
+SAME = 1e-12  # the relative difference of neurons that compute the same
 LEARNT = 0.1  # a loss below this fraction of the first one has learnt enough
 STOPPED = 0.9  # a loss is stuck if the last third of the run has more than this fraction of the middle third
 SHORTEST = 8  # the smallest number of losses that make a curve
 FEW = 4  # with fewer examples, a ReLU may be 0 for all of them, or an input small in all, by chance
 SHOWN = 3  # the largest number of names in a message
 TINY = 1e-6  # the squared gradient relative to the loss: below, the loss moves by less than rounding shows
+
+SCALED = "scale the inputs: subtract from each column its mean and divide by its standard deviation"
 
 RANGES = {"relu": (0.0, float("inf")), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}
 
@@ -197,8 +201,7 @@ def _scale_finding(greatest: dict[int, float], where: str) -> Finding | None:
         return None
     seen = f"input {large} goes up to {sizes[large]:.3g}, input {small} only to {sizes[small]:.3g}: no single learning "
     seen += "rate suits the weights of both"
-    advice = "scale the inputs: subtract from each column its mean and divide by its standard deviation"
-    return Finding("inputs of different scale", where, seen, advice)
+    return Finding("inputs of different scale", where, seen, SCALED)
 
 
 # -- neurons ----------------------------------------------------------------------------------------------------------
@@ -209,7 +212,7 @@ GENTLER = f'{ANEW}, with a smaller learning rate or smaller initial weights: wei
 
 
 def of_neurons(evidence: Evidence, stuck: bool) -> list[Finding]:
-    """Find saturated and dead neurons: outputs, then layers, and in a run that is stuck also single neurons."""
+    """Find saturated, dead and equal neurons: outputs, then layers, and in a run that is stuck single dead ones."""
     if evidence.examples < FEW:
         return []
     findings = [f for neuron in evidence.neurons if neuron.is_output and (f := _output(neuron))]
@@ -218,7 +221,9 @@ def of_neurons(evidence: Evidence, stuck: bool) -> list[Finding]:
         if not neuron.is_output:
             layers.setdefault((layer_of(neuron.path), neuron.activation), []).append(neuron)
     for (path, name), neurons in layers.items():
-        findings += _dead(path, neurons, stuck) if name == "relu" else _saturated(path, neurons)
+        largest = max([abs(x) for column in evidence.inputs.get(path, {}).values() for x in column], default=0.0)
+        findings += _dead(path, neurons, stuck) if name == "relu" else _saturated(path, neurons, largest)
+        findings += _equal(path, neurons)
     return findings
 
 
@@ -258,17 +263,56 @@ def _dead(path: Path, neurons: list[Activity], stuck: bool) -> list[Finding]:
     return [Finding("dead ReLU", where, seen, f'{GENTLER}; or use activation="leaky_relu"')]
 
 
-def _saturated(path: Path, neurons: list[Activity]) -> list[Finding]:
-    """Find a layer whose neurons are all where their activation is flat."""
+def _saturated(path: Path, neurons: list[Activity], largest: float) -> list[Finding]:
+    """Find a layer whose neurons are where their activation is flat: nearly all of its gradient is lost, or, of a layer
+    whose largest input is not scaled, half of its neurons are there for every example.
+    """
     pull = sum([abs(p) for neuron in neurons for p in neuron.pull])
     passed = sum([neuron.passed() for neuron in neurons])
-    if not passed < NO_GRADIENT * pull:
-        return []
     name = BY_NAME[neurons[0].activation].symbol
+    flat = [neuron for neuron in neurons if max(neuron.slope) < NO_GRADIENT]
+    if largest > LARGE and len(flat) >= MOST * len(neurons):
+        are = "is" if len(flat) == 1 else "are"
+        seen = f"{len(flat)} of {counted(len(neurons), 'neuron')} {are} at the ends of {name} for all "
+        seen += f"{len(flat[0].out)} examples, so hardly any gradient passes; the inputs go up to {largest:.3g}"
+        return [Finding(f"inputs saturate {name}", _name(path), seen, SCALED)]
+    if len(flat) < len(neurons) and not passed < NO_GRADIENT * pull:
+        return []
+    if not pull > 0.0:
+        seen = f"all {counted(len(neurons), 'neuron')} are at the ends of {name} for all {len(flat[0].out)} examples"
+        return [Finding(f"saturated {name}", _name(path), seen, GENTLER)]
     worst = min(neurons, key=lambda neuron: sum(neuron.slope))
     seen = f"of the gradient that reaches its {counted(len(neurons), 'neuron')} only {100 * passed / pull:.2g} % "
     seen += f"passes, at the ends of {name}; the worst is {worst.name}, at {worst.out[0]:.4f} for example"
     return [Finding(f"saturated {name}", _name(path), seen, GENTLER)]
+
+
+def _equal(path: Path, neurons: list[Activity]) -> list[Finding]:
+    """Find neurons of a layer that have the same outputs and gradients for all examples, and so stay equal."""
+    groups: list[list[Activity]] = []
+    for neuron in neurons:
+        if not any(neuron.slope):  # dead, and not equal by its weights
+            continue
+        group = next((group for group in groups if _same(group[0], neuron)), None)
+        if group is None:
+            groups.append([neuron])
+        else:
+            group.append(neuron)
+    largest = max(groups, key=len, default=[])
+    if len(largest) < 2:
+        return []
+    some = ", ".join([f"{x:.4g}" for x in largest[0].out[:SHOWN]])
+    seen = f"{len(largest)} of {counted(len(neurons), 'neuron')} give the same numbers ({some}, ...) and get the same "
+    seen += f"gradients for all {len(largest[0].out)} examples, so they stay equal: "
+    seen += _shown([neuron.name for neuron in largest])
+    advice = f"{ANEW} whose weights are drawn at random, each one by itself, as random.uniform(-1, 1): equal neurons "
+    advice += "count as one"
+    return [Finding("equal neurons", _name(path), seen, advice)]
+
+
+def _same(one: Activity, other: Activity) -> bool:
+    pairs = zip([*one.out, *one.pull], [*other.out, *other.pull], strict=False)
+    return len(one.out) == len(other.out) and all(abs(a - b) <= SAME * abs(a) for a, b in pairs)
 
 
 # -- the learning rate ------------------------------------------------------------------------------------------------

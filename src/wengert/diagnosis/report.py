@@ -71,10 +71,10 @@ def diagnose(
         diagnose(model, loss, losses)             # the same, with a list of the losses of all steps
         diagnose(model, history, X=X, Y=Y)        # after fit
 
-    It finds: saturated tanh (and sigmoid), dead ReLU, dead output ReLU, loss not finite, learning rate too high,
-    learning rate too low, wrong sign of the update, parameters never updated, gradients never zeroed, unreached
-    parameter, target out of range, inputs of different scale. It changes neither parameters nor gradients, and takes
-    about as long as a few dozen training steps.
+    It finds: saturated tanh (and sigmoid), inputs that saturate it, equal neurons, dead ReLU, dead output ReLU,
+    loss not finite, learning rate too high, learning rate too low, wrong sign of the update, parameters never
+    updated, gradients never zeroed, unreached parameter, target out of range, inputs of different scale. It changes
+    neither parameters nor gradients, and takes about as long as a few dozen training steps.
 
     Args:
         model: a Module, or an object or list that contains the parameters.

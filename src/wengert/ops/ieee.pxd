@@ -140,7 +140,7 @@ cdef extern from *:
     /* Sets the deallocation above for these two types and their subclasses: Cython's own would recurse, and a
        __dealloc__ against that took four times the instructions. Also makes Value(...) call `kind`, and makes
        Value.name = function work as for a class written in Python. */
-    static CYTHON_UNUSED int wengert_recycle(PyTypeObject *value, PyTypeObject *many, PyObject *kind)
+    CYTHON_UNUSED static int wengert_recycle(PyTypeObject *value, PyTypeObject *many, PyObject *kind)
     {
         wengert_value = value;
         wengert_many = many;
@@ -163,7 +163,7 @@ cdef extern from *:
     }
 
     /* Has the objects of a type that derives from these in C, and adds no fields, end as they do: in a loop. */
-    static CYTHON_UNUSED void wengert_end_alike(PyTypeObject *type)
+    CYTHON_UNUSED static void wengert_end_alike(PyTypeObject *type)
     {
         type->tp_dealloc = type->tp_base->tp_dealloc;
     }
@@ -180,7 +180,7 @@ cdef extern from *:
     #define wengert_bare(items, i) (!PyObject_IS_GC(PySequence_Fast_GET_ITEM(items, i)))
 
     /* Returns an empty list with memory for n items, so that appending them does not reallocate it. */
-    static CYTHON_UNUSED PyObject *wengert_room(Py_ssize_t n)
+    CYTHON_UNUSED static PyObject *wengert_room(Py_ssize_t n)
     {
         PyObject *list = PyList_New(n);
         if (list) Py_SET_SIZE(list, 0);
@@ -189,7 +189,7 @@ cdef extern from *:
 
     /* Appends the items of another list from the i-th on, as long as they are leaves of rising age; items that contain
        nothing, such as numbers, are skipped. The inner loop runs while there is memory in the list. */
-    static CYTHON_UNUSED Py_ssize_t wengert_take(PyObject *list, PyObject *items, Py_ssize_t i, PyTypeObject *value)
+    CYTHON_UNUSED static Py_ssize_t wengert_take(PyObject *list, PyObject *items, Py_ssize_t i, PyTypeObject *value)
     {
         PyListObject *to = (PyListObject *)list;
         Py_ssize_t n = PyList_GET_SIZE(list);
@@ -228,7 +228,7 @@ cdef extern from *:
        than the newest are put into a table, indexed by age, and read in order. The few older ones, such as parameters,
        come first: by insertion sort from the end, as a walk finds them almost in reverse order, or if they are many by
        radix sort, 11 bits at a time, lowest first, over the bits in which their ticks differ. */
-    static CYTHON_UNUSED int wengert_sort(PyObject *list)
+    CYTHON_UNUSED static int wengert_sort(PyObject *list)
     {
         Py_ssize_t n = PyList_GET_SIZE(list), i, j;
         PyObject **nodes = ((PyListObject *)list)->ob_item, *node;

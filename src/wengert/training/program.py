@@ -127,7 +127,7 @@ class CompiledTask:
     def _compiled(self, function: Callable[..., Any]) -> Compiled:
         """Compile a function for the back end, or by the rule of counts."""
         made = Compiled(function, backend=self.backend if self._work is None else None)
-        made._runtime.expected = 0 if self._work is None else self._work[0]
+        made._runtime.budget.expected = 0 if self._work is None else self._work[0]
         return made
 
     def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:

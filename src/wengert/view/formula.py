@@ -22,6 +22,14 @@ ARITHMETIC: dict[type[ast.operator], str] = {
     for row in TABLE
     if row.infix and row.arity == 2
 }
+OF_LISTS = {  # functions that take or return lists, and what to write instead
+    "dot": "x1*w1 + x2*w2",
+    "matmul": "each number of the product, as x1*w1 + x2*w2",
+    "softmax": "exp(x)/(exp(x) + exp(y))",
+    "log_softmax": "x - logsumexp(x, y)",
+    "take": "the number itself",
+    "pick": "the number itself",
+}
 WRITTEN = "numbers, names, + - * / **, parentheses and functions such as tanh(x)"
 
 
@@ -101,7 +109,7 @@ def _value(root: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], 
             first = len(done) - len(operands)
             try:
                 done[first:] = [rule(*done[first:])]
-            except (WengertError, TypeError) as error:
+            except (WengertError, TypeError, ValueError, ArithmeticError) as error:
                 raise _error(node, str(error)) from None
         else:
             waiting.append((node, True))
@@ -129,6 +137,8 @@ def _operation(node: ast.expr) -> tuple[Any, list[ast.expr]]:
 
 def _known(node: ast.expr, name: str) -> Op:
     row = BY_NAME.get(name)
+    if name in OF_LISTS:
+        raise _error(node, f"{name} takes lists, which a formula does not have: write {OF_LISTS[name]}")
     if row is None or row.value is None:
         raise _error(node, f"there is no function {name}(...) here")
     return row

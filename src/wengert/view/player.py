@@ -12,7 +12,7 @@ import json
 import zlib
 from typing import Any
 
-from wengert.errors import file_name
+from wengert._files import to_write
 from wengert.view.markup import asset, attribute, document
 
 __all__ = ["Page", "packed"]
@@ -32,7 +32,7 @@ class Page(str):
         Raises:
             ArgumentError: the path is not a path.
         """
-        with open(file_name(path), "w", encoding="utf-8", newline="\n") as file:
+        with to_write(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(self)
 
     def _repr_html_(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
+from wengert._files import opened
 from wengert.errors import ArgumentError
 from wengert.ops import is_number, named
 from wengert_course import kept, notebooks
@@ -103,8 +104,7 @@ def _split(target: str) -> tuple[str, str]:
             f"{path} is a folder: name the file in it that holds the class (the command checks a folder)"
         )
     try:
-        with open(path, "rb"):
-            pass
+        opened(path).close()
     except (OSError, ValueError) as error:
         raise ArgumentError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return path, wanted

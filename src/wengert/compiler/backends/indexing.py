@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,8 @@ from wengert.compiler.ir import BATCH, Access, Array, addresses, contiguous
 __all__ = ["Names", "add_at", "are_distinct", "in_memory", "strided", "view"]
 
 ALL = slice(None)
-RESERVED = ("np", "jax", "jnp", "torch", "len", "seed", "by_element", "guarded")  # names that a text uses itself
+# Names that a text uses itself, and Python's own, which a text that is edited further may want.
+RESERVED = ("np", "jax", "jnp", "torch", "numpy", "seed", "by_element", "guarded", *dir(builtins))
 
 
 @dataclass

@@ -19,6 +19,7 @@ from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element, 
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
 from wengert.compiler.ir import (
     BATCH,
+    LEAVES,
     ONE,
     ZERO,
     Access,
@@ -27,6 +28,7 @@ from wengert.compiler.ir import (
     Compute,
     Expr,
     Loop,
+    Numbering,
     Program,
     Step,
     addresses,
@@ -125,7 +127,8 @@ class Writer:
         names.constants.update({names.of(array).id: array.value for array in program.of_role("const")})
         self.expressions: dict[int, tuple[Compute, Expr]] = {}  # by the id of a step: its expression for this library
         self.elements: dict[tuple[Any, ...], str] = {}  # the names of functions that are called on each element
-        self.shared: dict[Expr, str] = {}  # the common subexpressions of the current step
+        self.numbering: Numbering = Numbering()  # of the parts of the current step
+        self.shared: dict[int, str] = {}  # by number, the common subexpressions of the current step
         self.pending: list[str] = []  # the lines that compute them
         self.temporaries: int = 0
         self.uses: dict[int, int] = count_uses(program, back)
@@ -317,15 +320,30 @@ class Writer:
 
         expr = self.expanded(step)
         self.shared = {}
-        if not has_mask(expr):
-            for part in repeated(expr):
-                result = self.expression(part, leaf)
-                self.temporaries += 1
-                self.shared[part] = self.names.free(f"t{self.temporaries}")
-                self.pending.append(f"{self.shared[part]} = {written(result)}")
+        self.numbering = Numbering()
+        for part in repeated(expr, self.numbering, large=has_mask(expr)):
+            result = self.expression(part, leaf)
+            self.pending.append(f"{self.name_of(part)} = {written(result)}")
         result = self.expression(expr, leaf)
         self.shared = {}
         return with_point(result)
+
+    def name_of(self, part: Expr) -> str:
+        """Return a new name for a part of the current step, which stands for it from now on."""
+        self.temporaries += 1
+        name = self.shared[self.numbering.of(part)] = self.names.free(f"t{self.temporaries}")
+        return name
+
+    def rare(self, expr: Expr, leaf: Callable[[Expr], Any]) -> Any:
+        """Write a branch that is rarely computed: what it would repeat at length is named within it."""
+        before, named = dict(self.shared), []
+        for part in repeated(expr, self.numbering, large=True):
+            if self.numbering.of(part) not in self.shared:
+                result = self.expression(part, leaf)
+                named.append(ast.NamedExpr(ast.Name(self.name_of(part)), node(result)))
+        result = self.expression(expr, leaf)
+        self.shared = before
+        return item(ast.Tuple([*named, node(result)]), -1) if named else result
 
     def mask(self, values: Any, axes: Sequence[int], order: Sequence[int]) -> Any:
         """Write a mask over the axes of a step in some order; it may lack the last axes."""
@@ -338,8 +356,8 @@ class Writer:
 
     def expression(self, expr: Expr, leaf: Callable[[Expr], Any]) -> Any:
         """Write an expression; `leaf` writes its operands and masks."""
-        if self.shared and expr in self.shared:
-            return path(self.shared[expr])
+        if self.shared and expr[0] not in LEAVES and self.numbering.of(expr) in self.shared:
+            return path(self.shared[self.numbering.of(expr)])
         name = expr[0]
         if name in ("in", "mask"):
             return leaf(expr)
@@ -354,7 +372,8 @@ class Writer:
         if name == "partial":
             row, operand = TABLE[int(expr[1][1])].name, int(expr[2][1])
             return self.element((row, operand), [self.expression(x, leaf) for x in expr[3:]])
-        operands = [self.expression(branch, leaf) for branch in expr[1:]]
+        rare = expr[2] if name == "guarded" else None
+        operands = [(self.rare if branch is rare else self.expression)(branch, leaf) for branch in expr[1:]]
         if name == "where":
             operands[1] = with_point(operands[1])
         spelled = self.library.spelled(name, operands)

@@ -100,21 +100,47 @@ class Library:
 
         `nonnegative` returns True for operands that can only be 0, positive or nan.
         """
-        name = expr[0]
-        if name in LEAVES:
-            return expr
-        if name == "pow" and expr[2] in (("const", 0.5), ("const", -0.5)):
-            root = ("sqrt", expr[1]) if is_nonnegative(expr[1], nonnegative) else _root(expr[1])
-            return self.expanded(root if expr[2][1] > 0.0 else ("reciprocal", root), nonnegative)
-        if name == "guarded" and not self.guarded:
-            return self.expanded(expr[3], nonnegative)
-        if name == "by rule" and self.usage:  # the library differentiates by itself
-            return self.expanded(_with_derivatives(expr), nonnegative)
-        if name not in ("partial", "guarded") and name not in COMPARISONS and not self.spells(name):
-            longer = expand(expr)
-            if longer is not None:
-                return self.expanded(longer, nonnegative)
-        return (name, *[self.expanded(branch, nonnegative) for branch in expr[1:]])
+        forms: dict[int, list[Expr]] = {}  # by the id of a part: itself, and what it is expanded to, one after another
+        signs: dict[int, bool] = {}
+        results: dict[int, Expr] = {}
+        stack = [expr]
+        while stack:
+            part = stack[-1]
+            if id(part) in results or part[0] in LEAVES:
+                results.setdefault(id(part), part)
+                stack.pop()
+                continue
+            if id(part) not in forms:
+                forms[id(part)] = self.forms_of(part, nonnegative, signs)
+            head = forms[id(part)][-1]
+            waiting = [x for x in head[:0:-1] if id(x) not in results] if head[0] not in LEAVES else []
+            if waiting:
+                stack += waiting
+                continue
+            results[id(part)] = head if head[0] in LEAVES else (head[0], *[results[id(x)] for x in head[1:]])
+            stack.pop()
+        return results[id(expr)]
+
+    def forms_of(self, expr: Expr, nonnegative: Callable[[int], bool], signs: dict[int, bool]) -> list[Expr]:
+        """Expand a row until the library has it, or it is a leaf; its operands stay as they are. Return all forms."""
+        forms = [expr]
+        while expr[0] not in LEAVES:
+            name = expr[0]
+            longer = None
+            if name == "pow" and expr[2] in (("const", 0.5), ("const", -0.5)):
+                root = ("sqrt", expr[1]) if is_nonnegative(expr[1], nonnegative, signs) else _root(expr[1])
+                longer = root if expr[2][1] > 0.0 else ("reciprocal", root)
+            elif name == "guarded" and not self.guarded:
+                longer = expr[3]
+            elif name == "by rule" and self.usage:  # the library differentiates by itself
+                longer = _with_derivatives(expr)
+            elif name not in ("partial", "guarded") and name not in COMPARISONS and not self.spells(name):
+                longer = expand(expr)
+            if longer is None:
+                break
+            expr = longer
+            forms.append(expr)
+        return forms
 
     def spelled(self, name: str, operands: list[Any]) -> Any:
         """Write an operation or a comparison; None if it cannot be written."""

@@ -11,6 +11,7 @@ from wengert.compiler.call.captures import (
     Place,
     PlaceGroup,
     attributes_of,
+    dict_of,
     look,
     same,
 )
@@ -20,4 +21,4 @@ from wengert.compiler.call.memory import is_exact
 
 __all__ = ["EVERY", "KINDS", "MISSING", "ArgumentReader", "BulkNumbers", "CacheEntry", "Call", "CallPath"]
 __all__ += ["Captures", "Executable", "Items", "Place", "PlaceGroup", "Workspace", "are_near", "attributes_of"]
-__all__ += ["gather", "is_exact", "look", "partials_of", "reference_to", "same", "scatter", "share"]
+__all__ += ["dict_of", "gather", "is_exact", "look", "partials_of", "reference_to", "same", "scatter", "share"]

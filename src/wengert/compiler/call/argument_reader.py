@@ -28,15 +28,19 @@ class ArgumentReader:
     Args:
         kind: "fixed" for a part of the program; "float", "int" and "value" for one number; "numbers" and "values" for
             arrays or nested lists of numbers; "items" for a list or tuple of readers, "keyed" for a dict of them.
-        expected: the fixed object, or the type of the number or container.
+        expected: the fixed object, or the type of the number, of each of several numbers, or of the container.
         place: the position of its array among those of a call.
         shape: the shape for one example.
-        held: for each axis of nested lists, list or tuple.
+        held: for each axis of nested lists, list or tuple; None if no lists may hold the numbers.
         children: the readers of the items.
         keys: the keys of a dict.
         dtype_kind: "f" for floats, "i" for integers, "b" for bools.
         takes_arrays: True if a NumPy array may hold the numbers.
         checks_identity: True if the signature depends on whether the same object is passed elsewhere too.
+        dtype: that of an array; None for one of any real numbers of the kind.
+
+    Raises:
+        ValueError: the axes of nested lists are not those of the shape, or the keys not those of the items.
     """
 
     # Fields that are set several at a time; C types are in the .pxd.
@@ -47,6 +51,7 @@ class ArgumentReader:
     children: Any
     keys: Any
     dtype_kind: Any
+    dtype: Any
     is_int: Any
     takes_arrays: Any
     checks_identity: Any
@@ -57,18 +62,22 @@ class ArgumentReader:
         expected: Any = None,
         place: int = 0,
         shape: tuple[int, ...] = (),
-        held: tuple[Any, ...] = (),
+        held: tuple[Any, ...] | None = None,
         children: Sequence[Any] = (),
         keys: Sequence[Any] = (),
         dtype_kind: str = "f",
         takes_arrays: bool = False,
         checks_identity: bool = False,
+        dtype: Any = None,
     ) -> None:
+        if (held is not None and len(held) != len(shape)) or (kind == "keyed" and len(keys) != len(children)):
+            raise ValueError(f"a reader of {kind} with the shape {shape}, {held} and {len(keys)} keys")
         self.kind: Any = KINDS.index(kind)
         self.expected, self.place, self.shape, self.held = expected, place, shape, held
         self.children, self.keys = list(children), tuple(keys)
         self.dtype_kind, self.is_int = dtype_kind, dtype_kind == "i"
-        self.takes_arrays, self.checks_identity = takes_arrays, checks_identity
+        self.takes_arrays, self.checks_identity, self.dtype = takes_arrays, checks_identity, dtype
+        self.is_wide: Any = dtype_kind != "b" and (dtype is None or dtype.itemsize == 8)  # its memory is read as it is
         self.size: Any = 1
         for n in shape:
             self.size *= n
@@ -84,15 +93,16 @@ class ArgumentReader:
             return are_equal(x, self.expected)
         if kind == "numbers":
             if type(x) is numpy.ndarray:
-                wide = x.dtype.kind == self.dtype_kind and (self.dtype_kind == "b" or x.dtype.itemsize == 8)
-                return bool(self.takes_arrays and wide and x.shape[1 if batched else 0 :] == self.shape)
+                return bool(self.takes_arrays and self.takes(x) and x.shape[1 if batched else 0 :] == self.shape)
             if batched and (type(x) is not list or not x):
                 return False
-            return self._resembles_list(x[0] if batched else x)
-        if type(x) is not self.expected or len(x) != len(self.children) + self.size * (kind == "values"):
+            return self.held is not None and self._resembles_list(x[0] if batched else x)
+        if type(x) is not self.expected:
             return False
         items = list(x.values() if kind == "keyed" else x)
-        if kind == "keyed" and tuple(x) != self.keys:
+        if len(items) != len(self.children) + self.size * (kind == "values"):
+            return False
+        if kind == "keyed" and not _are_keys(tuple(x), self.keys):
             return False
         for n in range(len(self.children)):
             child: ArgumentReader = self.children[n]
@@ -105,12 +115,18 @@ class ArgumentReader:
         for axis, kind in enumerate(self.held):
             if type(x) is not kind or len(x) != self.shape[axis]:
                 return False
-            x = x[0]
-        return type(x) is int or (type(x) is float and self.dtype_kind == "f")
+            x = x[0]  # there is one: no axis of numbers in lists is empty
+        return type(x) is self.expected or (type(x) is int and self.expected is float)
+
+    def takes(self, x: Any) -> bool:
+        """Return True if an array holds numbers of the expected type."""
+        if self.dtype is not None:
+            return bool(x.dtype == self.dtype)
+        return bool(x.dtype.kind == self.dtype_kind and x.dtype.itemsize <= 8)
 
     def widened(self, x: Any, numpy: Any) -> Any:
-        """Convert an array to contiguous float64 or int64; None if it holds another kind of number."""
-        if x.dtype.kind != self.dtype_kind:
+        """Convert an array to contiguous float64 or int64; None if it holds another type of number."""
+        if not self.takes(x):
             return None
         return numpy.array(x, numpy.int64 if self.is_int else numpy.float64, order="C")
 
@@ -136,3 +152,11 @@ def are_equal(x: Any, y: Any) -> bool:
     if x is y:
         return True
     return y() is x if type(y) is Reference else type(x) is type(y) and type(x) in BY_VALUE and bool(x == y)
+
+
+def _are_keys(given: tuple[Any, ...], keys: tuple[Any, ...]) -> bool:
+    """Return True if the keys of a dict are these, in this order and of these types."""
+    for n in range(len(keys)):
+        if n >= len(given) or not are_equal(given[n], keys[n]):
+            return False
+    return len(given) == len(keys)

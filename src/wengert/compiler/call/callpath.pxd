@@ -5,7 +5,7 @@ from wengert.compiler.call.executable cimport Executable, Workspace
 from wengert.compiler.call.argument_reader cimport ArgumentReader, are_equal
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
-cdef int COMPILED, CHECKED_CALLS, FIXED, FLOAT, INT, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW
+cdef int COMPILED, CHECKED_CALLS, FIXED, FLOAT, INT, VALUE, NUMBERS, VALUES, ITEMS, KEYED
 cdef object MISSING
 cdef list in_force, NO_VALUES
 @cython.final
@@ -13,7 +13,7 @@ cdef class CacheEntry:
     cdef public object signature, candidate, latest, layout, lock
     cdef public list specializations
     cdef public str fallback_reason, clause
-    cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite
+    cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite, work
     cdef public bint is_eager, is_thorough
     cdef readonly bint batched
     cdef list readers, pool
@@ -29,7 +29,7 @@ cdef class Call:
     cdef public object found, left, partial, ran
     cdef readonly list shares
     cdef readonly bint was_finite, was_computed
-    cdef bint has_float, is_narrow, is_split
+    cdef bint has_float, is_split
     cdef list tried, arrays, memory, values, seen
     cdef long long[::1] memory_at
     cdef Py_ssize_t count
@@ -43,14 +43,15 @@ cdef class Call:
     cdef bint _read_one(self, ArgumentReader reader, object x) except -1
     @cython.locals(entry=CacheEntry, batched=bint, at="long long", end="long long", rows=Py_ssize_t)
     cdef bint _read_numbers(self, ArgumentReader reader, object x) except -1
+    @cython.locals(numbers=list, values=list)
     cdef bint _read_values(self, ArgumentReader reader, object x) except -1
     cdef bint _matches_count(self, Py_ssize_t count) except -1
     @cython.locals(rows=Py_ssize_t, start=Py_ssize_t)
     cdef Py_ssize_t _fill_rows(self, ArgumentReader reader, object x, long long at) except -1
     @cython.locals(length=Py_ssize_t)
     cdef Py_ssize_t _fill(self, ArgumentReader reader, object x, Py_ssize_t axis, long long at) except -1
-    @cython.locals(number="long long")
-    cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at) except -1
+    @cython.locals(number="long long", end="long long", is_bool=bint)
+    cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at, Py_ssize_t length) except -1
     @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, known=Captures, with_grads=bint, later=bint, sweeps=bint, value=double)
     cdef object run_one(self, list arrays, list values, bint disabled)
     @cython.locals(with_grads=bint, scale=double, spaces=list, first=Workspace)
@@ -64,8 +65,6 @@ cdef class Call:
     @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
     cdef object _reduced(self, double value, object spaces, Workspace first, bint with_grads)
 cdef Py_ssize_t _length(object readers) except -1
-@cython.locals(n=Py_ssize_t, k=Py_ssize_t, count=Py_ssize_t)
-cdef bint _are_different(list things) except -1
 cdef class CallPath:
     cdef public object function, runtime
     cdef public list ones, batches

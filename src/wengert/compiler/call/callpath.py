@@ -32,7 +32,6 @@ __all__ = ["CacheEntry", "Call", "CallPath"]
 COMPILED = BY_NAME["compiled"].code
 CHECKED_CALLS = policy.CHECKED_CALLS
 FIXED, FLOAT, INT, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # see `ArgumentReader`
-FEW = 16  # objects that are compared pairwise
 NO_VALUES: list[Any] = []  # a batch has no Values among its arguments
 MISSING = object()
 
@@ -65,7 +64,8 @@ class CacheEntry:
         self.is_eager = False
         self.calls = self.examples = 0
         self.least = 0  # with fewer examples the function itself runs
-        self.until = 0  # the candidate waits until this many examples have run
+        self.until = 0  # what is recorded or compiled next waits until this many examples have run
+        self.work = 0  # operations that an example takes uncompiled; 0 where it is not known
         self.changes = 0  # the watched runs that changed an object
         self.used = 0  # the number of the function's call that used it last
         self.checks = 0  # comparisons of its specializations with the function
@@ -124,7 +124,6 @@ class Call:
         self.values: list[Any] = []
         self.seen: list[Any] = []  # objects of which no two may be the same
         self.has_float: Any = False  # a float was in the list just read
-        self.is_narrow: Any = False  # an array among the arguments was converted to float64 or int64
         self.is_split: Any = False  # the last strip needed several specializations
         self.was_finite: Any = True
         self.was_computed: Any = True
@@ -164,11 +163,12 @@ class Call:
         if given + len(named) != len(entry.readers) or not entry.first <= given <= entry.last:
             return False
         self.count = -1
-        self.is_narrow = False
         if self.values:
             self.values = []
         while self.seen:
             memory.pop(self.seen)
+        # No index below is checked at run time: there is a name for each reader (see `open`), `arity` arrays for the
+        # places of the readers, which count from 0, and a key for each child (see `ArgumentReader`).
         for n in range(len(entry.readers)):
             if n < given:
                 x = args[n]
@@ -182,7 +182,7 @@ class Call:
                     return False
             elif not self._read_one(reader, x):
                 return False
-        return len(self.seen) < 2 or _are_different(self.seen)
+        return len(self.seen) < 2 or memory.are_distinct(self.seen)
 
     def _read_one(self, reader: ArgumentReader, x: Any) -> bool:
         kind = reader.kind
@@ -216,8 +216,8 @@ class Call:
                 if not self._read_one(reader.children[n], item):
                     return False
             return True
-        for n in range(len(reader.children)):  # noqa: SIM110  (a generator takes longer than all the rest)
-            if not self._read_one(reader.children[n], x[n]):
+        for n in range(len(reader.children)):
+            if n >= len(x) or not self._read_one(reader.children[n], x[n]):  # converting may let others shorten a list
                 return False
         return True
 
@@ -228,28 +228,29 @@ class Call:
             if not reader.takes_arrays:
                 return False
             rows = -1 if batched else 0
-            if reader.dtype_kind == "b" or not memory.address(x, reader.is_int, reader.shape, rows):
-                self.is_narrow = self.is_narrow or x.dtype.itemsize < 8 or not x.dtype.isnative
+            if not reader.is_wide or not memory.address(x, reader.is_int, reader.shape, rows):
                 x = reader.widened(x, entry.numpy)
                 if x is None or not memory.address(x, reader.is_int, reader.shape, rows):
                     return False
             self.arrays[reader.place] = x
             return not batched or self._matches_count(len(x))
-        if not ieee.COMPILED or reader.dtype_kind == "b" or not (reader.held or (batched and not reader.shape)):
+        if not ieee.COMPILED or reader.held is None:
             return False  # interpreted, NumPy reads lists faster
         if batched and (type(x) is not list or not self._matches_count(len(x))):
             return False
         made, at = self.memory[reader.place], self.memory_at[reader.place]
         if made is None or batched:
-            shape = (len(x), *reader.shape) if batched else reader.shape
+            shape = (self.count, *reader.shape) if batched else reader.shape
             made = entry.numpy.empty(shape, entry.numpy.int64 if reader.is_int else entry.numpy.float64)
             at = memory.address(made, reader.is_int, reader.shape, -1 if batched else 0)
+            if not at:
+                return False
             if not batched:
                 self.memory[reader.place], self.memory_at[reader.place] = made, at
         self.arrays[reader.place] = made
         self.has_float = False
         end = self._fill_rows(reader, x, at) if batched else self._fill(reader, x, 0, at)
-        return end != 0 and (reader.is_int or self.has_float)
+        return end != 0 and (reader.expected is not float or self.has_float)
 
     def _fill_rows(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
         """Write the numbers of a batch to an address, like `_fill`; between pieces of a long one let other threads run,
@@ -266,7 +267,7 @@ class Call:
             if len(piece) != min(rows, self.count - start):  # another thread has changed it
                 return 0
             if not reader.shape:
-                at = self._fill_items(reader, piece, at)
+                at = self._fill_items(reader, piece, at, len(piece))
             else:
                 for row in piece:
                     at = self._fill(reader, row, 0, at)
@@ -277,29 +278,41 @@ class Call:
         return at
 
     def _fill(self, reader: ArgumentReader, x: Any, axis: Int, at: Int) -> Int:
-        """Write the numbers of nested lists to an address; return the address after them, or 0 if they do not fit."""
-        length = reader.shape[axis]
+        """Write the numbers of nested lists to an address; return the address after them, or 0 if they do not fit.
+
+        No more is written than the shape has room for: each list has its length, and none changes meanwhile, since
+        exact floats, integers and bools are read without running other code.
+        """
+        length = reader.shape[axis]  # `held` has as many axes as `shape`, and `axis` is below
         if type(x) is not reader.held[axis] or len(x) != length:
             return 0
         if axis == len(reader.shape) - 1:
-            return self._fill_items(reader, x, at)
+            return self._fill_items(reader, x, at, length)
         for row in x:
             at = self._fill(reader, row, axis + 1, at)
             if not at:
                 return 0
         return at
 
-    def _fill_items(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
-        """Write the numbers of one list, like `_fill`."""
-        if not reader.is_int and memory.are_floats(x, at):
+    def _fill_items(self, reader: ArgumentReader, x: Any, at: Int, length: Int) -> Int:
+        """Write the numbers of one list of this length, like `_fill`."""
+        end = at + 8 * length
+        if reader.expected is float and memory.are_floats(x, at, length):
             self.has_float = True
-            return at + 8 * len(x)
+            return end
+        is_bool = reader.expected is bool
         for item in x:
+            if at == end:
+                return 0
             if type(item) is float:
-                if reader.is_int:
+                if reader.expected is not float:
                     return 0
                 self.has_float = True
                 memory.put(at, item)
+            elif is_bool:
+                if type(item) is not bool:
+                    return 0
+                memory.put(at, 1.0 if item else 0.0)
             elif type(item) is not int:
                 return 0
             else:
@@ -314,18 +327,22 @@ class Call:
                 else:
                     memory.put(at, number)
             at += 8
-        return at
+        return end if at == end else 0
 
     def _read_values(self, reader: ArgumentReader, x: Any) -> bool:
-        numbers = []
+        numbers: list[Any] = []
+        values: list[Any] = []
         for item in x:
             if not isinstance(item, Value):
                 return False
             value: Value = item
             numbers.append(value._data)
-        self.values += x
+            values.append(item)
+        if len(values) != reader.size:  # another thread has changed the list
+            return False
+        self.values += values
         if type(x) is tuple:
-            self.seen += x
+            self.seen += values
         self.arrays[reader.place] = self.entry.numpy.array(numbers)
         return True
 
@@ -576,18 +593,6 @@ def _length(readers: Sequence[Any]) -> Int:
     return count
 
 
-def _are_different(things: list[Any]) -> bool:
-    """Return True if all objects are distinct; False if two are the same, or there are too many to compare."""
-    count = len(things)
-    if count > FEW:
-        return False
-    for n in range(count):
-        for k in range(n):
-            if things[n] is things[k]:
-                return False
-    return True
-
-
 # -- a function -------------------------------------------------------------------------------------------------------
 
 
@@ -654,7 +659,7 @@ class CallPath:
                         found = call.run_one(call.arrays, call.values, disabled)
                     if found is None:
                         waits = call.ran is None and entry.examples + 1 < entry.until
-                        is_eager = waits and not (how or call.is_narrow)
+                        is_eager = waits and not how
                     if found is not None or is_eager:
                         entry.calls += 1
                         entry.examples += count

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from itertools import chain
 from math import copysign
-from types import MemberDescriptorType, MethodType
+from types import GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any
 from weakref import ref
 
@@ -30,6 +30,7 @@ __all__ = [
     "Place",
     "PlaceGroup",
     "attributes_of",
+    "dict_of",
     "look",
     "same",
 ]
@@ -72,8 +73,20 @@ def look(kind: Int, source: Any, key: Any) -> Any:
 
 
 def attributes_of(x: Any) -> list[str]:
-    """List the names of an object's attributes, in slots and in its `__dict__`."""
-    return [n for n in (*slots_of(type(x)), *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
+    """List the names of an object's attributes, in slots and in its `__dict__`. No code of its class runs."""
+    held = [n for n in slots_of(type(x)) if memory.attribute(x, n, _missing) is not _missing]
+    return [n for n in (*held, *dict_of(x)) if type(n) is str and not n.startswith("__")]
+
+
+def dict_of(x: Any) -> Any:
+    """Return the dict that holds an object's attributes; an empty one if it has none. Its class may define another
+    `__dict__`, or a `__getattribute__` that answers anything: it is not asked.
+    """
+    for base in type(x).__mro__:
+        found: Any = vars(base).get("__dict__")
+        if type(found) in (GetSetDescriptorType, MemberDescriptorType):  # of C
+            return found.__get__(x)
+    return {}
 
 
 def slots_of(kind: Any) -> list[str]:

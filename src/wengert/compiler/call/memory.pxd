@@ -24,12 +24,12 @@ cdef extern from *:
         if (unlocked) PyEval_RestoreThread(state);
     }
 
-    static CYTHON_UNUSED void wengert_let_others(void)
+    CYTHON_UNUSED static void wengert_let_others(void)
     {
         PyEval_RestoreThread(PyEval_SaveThread());
     }
 
-    static CYTHON_UNUSED long long wengert_address(PyObject *x, int is_int, PyObject *shape, Py_ssize_t rows)
+    CYTHON_UNUSED static long long wengert_address(PyObject *x, int is_int, PyObject *shape, Py_ssize_t rows)
     {
         Py_buffer b;
         long long at = 0;
@@ -44,7 +44,7 @@ cdef extern from *:
         return at;
     }
 
-    static CYTHON_UNUSED int wengert_indices(long long source, long long target, long long n, long long extent,
+    CYTHON_UNUSED static int wengert_indices(long long source, long long target, long long n, long long extent,
                                              int wraps)
     {
         const long long *from = (const long long *)(intptr_t)source;
@@ -58,7 +58,7 @@ cdef extern from *:
         return 1;
     }
 
-    static CYTHON_UNUSED int wengert_are_exact(long long at, long long n)
+    CYTHON_UNUSED static int wengert_are_exact(long long at, long long n)
     {
         const unsigned long long *x = (const unsigned long long *)(intptr_t)at, most = 1ULL << 53;
         unsigned long long bits = 0;
@@ -66,17 +66,17 @@ cdef extern from *:
         return bits < 2 * most;
     }
 
-    static CYTHON_UNUSED int wengert_are_same(long long left, long long right, long long n)
+    CYTHON_UNUSED static int wengert_are_same(long long left, long long right, long long n)
     {
         return !memcmp((const void *)(intptr_t)left, (const void *)(intptr_t)right, 8 * (size_t)n);
     }
 
-    static CYTHON_UNUSED void wengert_copy(long long source, long long target, long long n)
+    CYTHON_UNUSED static void wengert_copy(long long source, long long target, long long n)
     {
         memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
     }
 
-    static CYTHON_UNUSED int wengert_are_below(long long places, long long n, long long count)
+    CYTHON_UNUSED static int wengert_are_below(long long places, long long n, long long count)
     {
         const long long *chosen = (const long long *)(intptr_t)places;
         unsigned long long signs = 0; /* whose first bit is set once a place or its distance to the last is negative */
@@ -85,7 +85,7 @@ cdef extern from *:
         return !(signs >> 63);
     }
 
-    static CYTHON_UNUSED void wengert_rows(long long source, long long target, long long places, long long n,
+    CYTHON_UNUSED static void wengert_rows(long long source, long long target, long long places, long long n,
                                            long long width)
     {
         const long long *from = (const long long *)(intptr_t)source, *chosen = (const long long *)(intptr_t)places;
@@ -109,7 +109,7 @@ cdef extern from *:
             }
     }
 
-    static CYTHON_UNUSED int wengert_compare(long long how, long long left, long long left_step, long long right,
+    CYTHON_UNUSED static int wengert_compare(long long how, long long left, long long left_step, long long right,
                                              long long right_step, long long n, int outcome)
     {
         const double *x = (const double *)(intptr_t)left, *y = (const double *)(intptr_t)right;
@@ -141,21 +141,21 @@ cdef extern from *:
     }
 
     /* The places differ from each other. */
-    static CYTHON_UNUSED void wengert_add(long long source, long long target, long long places, long long n)
+    CYTHON_UNUSED static void wengert_add(long long source, long long target, long long places, long long n)
     {
         const double *from = (const double *)(intptr_t)source;
         const long long *chosen = (const long long *)(intptr_t)places;
         for (long long i = 0; i < n; i++) ((double *)(intptr_t)target)[chosen[i]] += from[i];
     }
 
-    static CYTHON_UNUSED void wengert_accumulate(long long source, long long target, long long n)
+    CYTHON_UNUSED static void wengert_accumulate(long long source, long long target, long long n)
     {
         const double *from = (const double *)(intptr_t)source;
         double *to = (double *)(intptr_t)target;
         for (long long i = 0; i < n; i++) to[i] += from[i];
     }
 
-    static CYTHON_UNUSED int wengert_finite(long long at, long long n)
+    CYTHON_UNUSED static int wengert_finite(long long at, long long n)
     {
         const unsigned long long *x = (const unsigned long long *)(intptr_t)at, ones = 2047ULL << 52;
         unsigned long long bits = 0; /* its sign is set once all bits of an exponent were */
@@ -164,7 +164,7 @@ cdef extern from *:
     }
 
     /* How often two comparisons agree. */
-    static CYTHON_UNUSED long long wengert_same_side(long long left, double least, long long right, double other, long long n)
+    CYTHON_UNUSED static long long wengert_same_side(long long left, double least, long long right, double other, long long n)
     {
         const double *x = (const double *)(intptr_t)left, *y = (const double *)(intptr_t)right;
         double sums[4] = {0.0};
@@ -176,7 +176,7 @@ cdef extern from *:
         return same + n / 4 * 2 + (long long)(sums[0] + sums[1] + sums[2] + sums[3]) / 2;
     }
 
-    static CYTHON_UNUSED double wengert_squares(long long at, long long n)
+    CYTHON_UNUSED static double wengert_squares(long long at, long long n)
     {
         const double *x = (const double *)(intptr_t)at;
         double sums[8] = {0.0}, total = 0.0;
@@ -189,7 +189,7 @@ cdef extern from *:
     }
 
     /* Add, and sum the squares of what it becomes. */
-    static CYTHON_UNUSED double wengert_add_squares(long long source, long long target, long long n)
+    CYTHON_UNUSED static double wengert_add_squares(long long source, long long target, long long n)
     {
         const double *CYTHON_RESTRICT from = (const double *)(intptr_t)source;
         double *CYTHON_RESTRICT to = (double *)(intptr_t)target;
@@ -208,7 +208,7 @@ cdef extern from *:
         return total;
     }
 
-    static CYTHON_UNUSED double wengert_total(long long at, long long n)
+    CYTHON_UNUSED static double wengert_total(long long at, long long n)
     {
         const double *x = (const double *)(intptr_t)at;
         double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
@@ -245,7 +245,7 @@ cdef extern from *:
         return x;
     }
 
-    static CYTHON_UNUSED PyObject *wengert_attribute(PyObject *x, PyObject *name, PyObject *missing)
+    CYTHON_UNUSED static PyObject *wengert_attribute(PyObject *x, PyObject *name, PyObject *missing)
     {
         PyObject *found = _PyObject_GenericGetAttrWithDict(x, name, NULL, 1);
         if (!found) {
@@ -266,7 +266,7 @@ cdef extern from *:
     }
 
     /* It takes no references, as no other code runs. */
-    static CYTHON_UNUSED Py_ssize_t wengert_first_changed(long long rows, Py_ssize_t row, Py_ssize_t count,
+    CYTHON_UNUSED static Py_ssize_t wengert_first_changed(long long rows, Py_ssize_t row, Py_ssize_t count,
                                                           long long target, PyObject *missing)
     {
         for (; row < count; row++) {
@@ -300,7 +300,7 @@ cdef extern from *:
     }
 
     /* Whether two lists hold the same objects. */
-    static CYTHON_UNUSED int wengert_are_identical(PyObject *now, PyObject *then)
+    CYTHON_UNUSED static int wengert_are_identical(PyObject *now, PyObject *then)
     {
         Py_ssize_t n = PyList_GET_SIZE(then);
         return PyList_GET_SIZE(now) == n
@@ -308,7 +308,7 @@ cdef extern from *:
     }
 
     /* Whether a dict holds the same objects under the same keys, in the same order. */
-    static CYTHON_UNUSED int wengert_are_items(PyObject *now, PyObject *keys, PyObject *then)
+    CYTHON_UNUSED static int wengert_are_items(PyObject *now, PyObject *keys, PyObject *then)
     {
         Py_ssize_t at = 0, i = 0;
         PyObject *key, *x;
@@ -318,7 +318,7 @@ cdef extern from *:
         return 1;
     }
 
-    static CYTHON_UNUSED int wengert_are_names(PyObject *x, PyObject *then)
+    CYTHON_UNUSED static int wengert_are_names(PyObject *x, PyObject *then)
     {
         Py_ssize_t at = 0, i = 0, n = PyTuple_GET_SIZE(then);
         PyObject *key, *held = PyObject_GenericGetDict(x, NULL);
@@ -330,7 +330,7 @@ cdef extern from *:
     }
 
     /* 0 also for an array that is not contiguous, or has no buffer format, such as one of dates. */
-    static CYTHON_UNUSED int wengert_are_bytes(PyObject *now, PyObject *then)
+    CYTHON_UNUSED static int wengert_are_bytes(PyObject *now, PyObject *then)
     {
         Py_buffer x, y;
         int alike = 0;
@@ -346,19 +346,46 @@ cdef extern from *:
         return alike;
     }
 
-    static CYTHON_UNUSED int wengert_are_floats(PyObject *items, long long target)
+    /* A few are compared pairwise, many by a table of their addresses, of which at most half is full. */
+    CYTHON_UNUSED static int wengert_are_distinct(PyObject *things)
+    {
+        enum { FEW = 8, ROOM = 128 };
+        Py_ssize_t n = PyList_GET_SIZE(things);
+        PyObject **item = ((PyListObject *)things)->ob_item, *here[ROOM], **table = here;
+        if (n <= FEW) {
+            for (Py_ssize_t i = 1; i < n; i++)
+                for (Py_ssize_t k = 0; k < i; k++)
+                    if (item[i] == item[k]) return 0;
+            return 1;
+        }
+        size_t size = 4 * FEW, is_distinct = 1;
+        while (size < 2 * (size_t)n) size *= 2;
+        if (size > ROOM) table = (PyObject **)PyMem_Calloc(size, sizeof *table);
+        else memset(here, 0, size * sizeof *here);
+        if (!table) return 0;
+        for (Py_ssize_t i = 0; is_distinct && i < n; i++) {
+            size_t at = ((size_t)item[i] >> 4) * 0x9E3779B1u;
+            for (at = (at ^ at >> 16) & (size - 1); table[at]; at = (at + 1) & (size - 1))
+                if (table[at] == item[i]) { is_distinct = 0; break; }
+            table[at] = item[i];
+        }
+        if (table != here) PyMem_Free(table);
+        return (int)is_distinct;
+    }
+
+    CYTHON_UNUSED static int wengert_are_floats(PyObject *items, long long target, Py_ssize_t n)
     {
         double *to = (double *)(intptr_t)target;
-        Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
         PyObject **item = PySequence_Fast_ITEMS(items);
+        if (PySequence_Fast_GET_SIZE(items) != n) return 0;
         for (Py_ssize_t i = 0; i < n; i++) {
             if (!PyFloat_CheckExact(item[i])) return 0;
             to[i] = PyFloat_AS_DOUBLE(item[i]);
         }
-        return n > 0;
+        return 1;
     }
 
-    static CYTHON_UNUSED void wengert_scatter(long long source, long long target, long long places, long long n)
+    CYTHON_UNUSED static void wengert_scatter(long long source, long long target, long long places, long long n)
     {
         const double *from = (const double *)(intptr_t)source;
         const long long *chosen = (const long long *)(intptr_t)places;
@@ -366,7 +393,7 @@ cdef extern from *:
             if (chosen[i] >= 0) ((double *)(intptr_t)target)[chosen[i]] = from[i];
     }
 
-    static CYTHON_UNUSED int wengert_scatter_list(PyObject *source, long long target, long long places, long long n)
+    CYTHON_UNUSED static int wengert_scatter_list(PyObject *source, long long target, long long places, long long n)
     {
         const long long *chosen = (const long long *)(intptr_t)places;
         if (PyList_GET_SIZE(source) != n) return 0;
@@ -386,7 +413,8 @@ cdef extern from *:
     bint are_names "wengert_are_names"(object x, tuple then) noexcept
     bint are_bytes "wengert_are_bytes"(object now, object then) noexcept
     void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
-    bint are_floats "wengert_are_floats"(object items, long long target) noexcept
+    bint are_distinct "wengert_are_distinct"(list things) noexcept
+    bint are_floats "wengert_are_floats"(object items, long long target, Py_ssize_t n) noexcept
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long params, long long grads, long long outputs, long long work, bint unlocked) noexcept nogil
     long long address "wengert_address"(object x, bint is_int, tuple shape, Py_ssize_t rows) noexcept

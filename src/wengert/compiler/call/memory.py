@@ -13,7 +13,8 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "add_squares", "address", "are_below", "are_bytes", "are_exact", "are_floats"]
+__all__ = ["add", "add_squares", "address", "are_below", "are_bytes", "are_distinct", "are_exact"]
+__all__ += ["are_floats"]
 __all__ += ["are_identical", "are_items", "are_names", "are_same", "attribute", "call", "compare", "contents", "copy"]
 __all__ += ["finite", "first_changed", "get", "indices", "is_exact", "isfinite", "pop", "push", "put", "put_int"]
 __all__ += ["rows", "same_side", "scatter", "scatter_list", "squares", "total", "version"]
@@ -230,9 +231,14 @@ def are_bytes(now: Any, then: Any) -> bool:
     return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
 
 
-def are_floats(items: list[Any] | tuple[Any, ...], target: int) -> bool:
-    """Write the items of a list or tuple to an address; return False, and write a part, unless all are floats."""
-    if not items or any(type(x) is not float for x in items):
+def are_distinct(things: list[Any]) -> bool:
+    """Return True if no object is in a list twice; in C, False also if there is no memory to find out."""
+    return len({*map(id, things)}) == len(things)
+
+
+def are_floats(items: list[Any] | tuple[Any, ...], target: int, n: int) -> bool:
+    """Write the n items of a list or tuple to an address; return False, and write a part, unless all are floats."""
+    if len(items) != n or any(type(x) is not float for x in items):
         return False
     _view(target, len(items))[:] = items
     return True

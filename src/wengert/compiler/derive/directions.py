@@ -25,7 +25,7 @@ from wengert.compiler.ir import (
     Step,
     compact,
     drop_unread,
-    inputs,
+    fold,
     rewrite_masks,
     whole,
 )
@@ -87,9 +87,9 @@ def dependents(steps: Iterable[Step], arrays: Iterable[int], with_parts: bool = 
     return found
 
 
-def _calls(expr: Expr) -> bool:
-    """Return True if an expression calls a function that takes far longer than to store its result."""
-    return expr[0] not in LEAVES and (expr[0] not in QUICK or any(map(_calls, expr[1:])))
+def _calls(part: Expr, inner: list[bool]) -> bool:
+    """Return True if a part of an expression calls a function that takes far longer than to store its result."""
+    return part[0] not in LEAVES and (part[0] not in QUICK or any(inner))
 
 
 class _Spread:
@@ -155,20 +155,29 @@ class _Spread:
         axes = step.out.shape[:-1]  # it has been widened
         steps: list[Any] = []
 
-        def taken(expr: Expr) -> Expr:
-            if expr[0] in LEAVES:
-                return expr
-            if wide.isdisjoint(inputs(expr)) and _calls(expr):
+        moves: dict[int, bool] = {}
+        calls: dict[int, bool] = {}
+        fold(step.expr, lambda part, inner: any(inner) if part[0] != "in" else part[1] in wide, moves)
+        fold(step.expr, _calls, calls)
+        taken: dict[int, Expr] = {}
+        seen: set[int] = set()
+        stack = [step.expr]
+        while stack:
+            part = stack.pop()
+            if part[0] in LEAVES or id(part) in seen:
+                continue
+            seen.add(id(part))
+            if calls[id(part)] and not moves[id(part)]:
                 made = Array(f"{step.out.name}_{len(steps)}", axes, "value")
                 self.added.append(made)
-                own, operands = compact(expr, step.operands)
+                own, operands = compact(part, step.operands)
                 steps.append(Compute(made, axes, operands, own))
                 step.operands.append(whole(made))
-                return ("in", len(step.operands) - 1)
-            return (expr[0], *map(taken, expr[1:]))
-
-        expr = taken(step.expr)
+                taken[id(part)] = ("in", len(step.operands) - 1)
+            else:
+                stack.extend(part[:0:-1])
         if steps:
+            expr = fold(step.expr, lambda part, inner: part if part[0] in LEAVES else (part[0], *inner), taken)
             step.expr, step.operands = compact(expr, step.operands)
         return steps
 

@@ -1,4 +1,9 @@
-"""The reverse sweep of a Loop: a Loop in the other direction, and steps after it over all iterations at once."""
+"""The reverse sweep of a Loop: a Loop in the other direction, and steps after it over all iterations at once.
+
+The loop may run in either direction, as it may be a reverse sweep itself. Here "earlier", "later" and "initial" mean
+the order in which its iterations run: the later ones of a backward loop have smaller numbers, and its initial rows are
+last.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.derive.sweep import Sweep, covers
+from wengert.compiler.derive.sweep import Sweep
 from wengert.compiler.ir import (
     BATCH,
     Access,
@@ -42,7 +47,7 @@ class ReverseLoop(Sweep):
         self.loop_arrays: dict[int, Array] = {id(step.out): step.out for step in loop.steps}
         self.by_out: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
         self.output_of: dict[int, LoopOutput] = {id(output.part): output for output in loop.outputs}
-        self.loop_back: Loop = Loop(loop.count, [], [], backward=True)
+        self.loop_back: Loop = Loop(loop.count, [], [], backward=not loop.backward)
         self.rows: dict[int, Array] = {}  # by the id of an array of the loop: the slice of its output's row
         self.placeholders: dict[int, Array] = {}
         self.array_of_placeholder: dict[int, Array] = {}
@@ -58,10 +63,13 @@ class ReverseLoop(Sweep):
         for output in given:
             if id(output.out) not in outer.parts:  # the loop begins with it
                 continue
-            first = loop.first_row(output) if self.is_from_row(output, loop.first_row(output)) else 0
-            rows = self.from_after(output, first, loop.initial_rows(output) + loop.count - first)
+            first, count = loop.first_row(output), loop.count
+            if not self.is_to_rows(output, first, count):
+                first, count = 0, output.out.cell_shape[0]
+            rows = self.from_after(output, first, count)
             if output in initial_read:
-                self.to_initial_rows(output, 0, rows, 0, output.part.size)
+                size = output.part.size
+                self.to_initial_rows(output, 0, loop.initial_rows(output), rows, self.initial_row(output) * size, size)
             if id(output.part) in self.needed:
                 self.give(output.part, whole(output.part), self.row(rows, loop.first_row(output) - first, output.part))
         received = {id(piece): self.from_later_iterations(piece) for piece in carried}
@@ -168,22 +176,30 @@ class ReverseLoop(Sweep):
         loop, seen = self.loop, piece.slice
         assert seen is not None
         output = self.by_out[id(seen.array)]
-        lag = loop.first_row(output) - seen.base // output.part.size
-        first = loop.first_row(output) + loop.count - lag
-        if piece.size != output.part.size or lag > loop.count or not self.is_from_row(output, first):
+        lag = self.lag(output, seen)
+        first = 0 if loop.backward else loop.first_row(output) + loop.count - lag
+        if piece.size != output.part.size or lag > loop.count or not self.is_to_rows(output, first, lag):
             return None
         return self.from_after(output, first, lag)
 
-    def is_from_row(self, output: LoopOutput, first: int) -> bool:
-        """Return True if steps after the loop give cotangents to an output, and none to the rows before `first`."""
+    def lag(self, output: LoopOutput, seen: Slice) -> int:
+        """Return how many iterations back the first row of a slice is."""
+        return abs(self.loop.first_row(output) - seen.base // output.part.size)
+
+    def is_to_rows(self, output: LoopOutput, first: int, count: int) -> bool:
+        """Return True if steps after the loop give cotangents to an output, and to no row but `count` from `first`
+        on.
+        """
+        low, high, size = first, first + count, output.part.size
         parts = self.outer.parts.get(id(output.out), ())
-        return bool(parts) and all(access.reach(part.shape)[0] >= first * output.part.size for access, part in parts)
+        reached = [access.reach(part.shape) for access, part in parts]
+        return bool(parts) and all(low * size <= least and most < high * size for least, most in reached)
 
     def from_after(self, output: LoopOutput, first: int, count: int) -> Array:
         """Return the cotangents that steps after the loop give to `count` rows of an output, from `first` on."""
         outer, out, part = self.outer, output.out, output.part
         rows = out
-        if first:
+        if first or count < out.cell_shape[0]:
             shape = (*part.shape[: int(part.batched)], *[n for n in (count,) if n > 1], *part.cell_shape)
             rows, start = replace(out, shape=shape), first * part.size
             outer.parts[id(rows)] = []
@@ -201,13 +217,12 @@ class ReverseLoop(Sweep):
         assert seen is not None
         output = self.by_out[id(seen.array)]
         size, part = output.part.size, output.part
-        rows, low = piece.size // size, seen.base // size
-        first = self.loop.first_row(output) - low  # how many iterations back the slice's first row is,
-        last = first - rows + 1  # and its last one
+        rows, lag, backward = piece.size // size, self.lag(output, seen), self.loop.backward
+        least, most = (lag, lag + rows - 1) if backward else (lag - rows + 1, lag)  # over the slice's rows
         lead = piece.shape[: int(piece.batched)]
-        out = self.outer.array(output.out, (*lead, self.loop.count + first, *piece.cell_shape))
+        out = self.outer.array(output.out, (*lead, self.loop.count + most, *piece.cell_shape))
         own = self.outer.array(output.out, (*lead, *[n for n in (rows,) if n > 1], *piece.cell_shape))
-        own.role, own.slice = "slice", Slice(out, last * piece.size, piece.size)
+        own.role, own.slice = "slice", Slice(out, 0 if backward else least * piece.size, piece.size)
         if rows == 1:
             self.give(part, whole(part), own)
             return out
@@ -217,22 +232,33 @@ class ReverseLoop(Sweep):
         return out
 
     def from_first_iterations(self, piece: Array, received: Array) -> None:
-        seen = piece.slice
+        """Pass to the initial rows what the iterations that read them through a slice give them."""
+        seen, loop = piece.slice, self.loop
         assert seen is not None
         output = self.by_out[id(seen.array)]
-        size = output.part.size
+        size, count = output.part.size, loop.initial_rows(output)
         for row in range(piece.size // size):
-            self.to_initial_rows(output, seen.base // size + row, received, row * size, piece.size)
+            at = seen.base // size + row  # iteration t reads row `at + t`
+            if loop.backward:
+                base = (received.cell_shape[0] - at) * piece.size  # `received` ends with the last iteration
+                self.to_initial_rows(output, 0, min(at, count), received, base + row * size, piece.size)
+            else:
+                self.to_initial_rows(output, at, count - at, received, row * size, piece.size)
 
     def reads_initial_rows(self, output: LoopOutput) -> bool:
         """Return True if steps outside read the initial rows, as the iterations of another loop do."""
-        cells, parts = self.loop.first_row(output) * output.part.size, self.outer.parts.get(id(output.out), ())
-        return any(access.reach(part.shape)[0] < cells for access, part in parts if not covers(access, part))
+        first, count = self.loop.first_row(output), self.loop.count
+        return id(output.out) in self.outer.parts and not self.is_to_rows(output, first, count)
 
-    def to_initial_rows(self, output: LoopOutput, first: int, received: Array, base: int, step: int) -> None:
-        """Pass cotangents, cells of `received` from `base` on, `step` apart, to the initial rows from `first` on."""
+    def initial_row(self, output: LoopOutput) -> int:
+        """Return the first of the rows of an output that exist before the first iteration."""
+        return self.loop.count if self.loop.backward else 0
+
+    def to_initial_rows(
+        self, output: LoopOutput, first: int, count: int, received: Array, base: int, step: int
+    ) -> None:
+        """Pass cotangents, cells of `received` from `base` on, `step` apart, to `count` initial rows from `first`."""
         initial, part = output.initial, output.part
-        count = self.loop.initial_rows(output) - first
         if initial is None or id(initial) not in self.needed or count <= 0:
             return
         batch = (1,) * received.batched

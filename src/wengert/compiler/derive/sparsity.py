@@ -35,8 +35,8 @@ from wengert.compiler.ir import (
     Program,
     Step,
     cotangents,
+    fold,
     has_mask,
-    inputs,
     ranges,
     rewrite_masks,
 )
@@ -76,33 +76,39 @@ def _operation(expr: Expr) -> Expr:
 
 def _dependence(expr: Expr) -> dict[int, Points]:
     """Return the operands that an expression depends on, with the points where it does."""
-    name, found = expr[0], dict[int, Points]()
-    if name == "in":
-        return {expr[1]: True}
-    if name == "partial":  # of a user's rule, which nothing is known of
-        return dict.fromkeys(inputs(expr), True)
-    for part, points in _branches(expr):
-        for k, own in _dependence(part).items():
-            found[k] = found.get(k, False) | (own & points)
-    return found
+    nonzero: dict[int, Points] = {}
+    fold(expr, _nonzero, nonzero)
+
+    def combine(part: Expr, inner: list[dict[int, Points]]) -> dict[int, Points]:
+        if part[0] == "in":
+            return {part[1]: True}
+        if part[0] == "partial":  # of a user's rule, which nothing is known of
+            return dict.fromkeys([k for each in inner for k in each], True)
+        found: dict[int, Points] = {}
+        for place, points in _branches(part, nonzero):
+            for k, own in inner[place].items():
+                found[k] = found.get(k, False) | (own & points)
+        return found
+
+    return fold(expr, combine)
 
 
-def _branches(expr: Expr) -> list[tuple[Expr, Points]]:
+def _branches(expr: Expr, nonzero: dict[int, Points]) -> list[tuple[int, Points]]:
     """Return the operands with respect to which an operation has a derivative, with the points where it does."""
     name = expr[0]
     if name in ("const", "mask", "stop_gradient", *COMPARISONS):
         return []
     if name in ("where", "guarded"):
         chosen = expr[1][1] if expr[1][0] == "mask" else None
-        return [(expr[2], True if chosen is None else chosen), (expr[3], True if chosen is None else ~chosen)]
-    return [(expr[1 + k], _nonzero(expr[2 - k]) if name == "mul" else True) for k in _slopes(_operation(expr))]
+        return [(1, True if chosen is None else chosen), (2, True if chosen is None else ~chosen)]
+    return [(k, nonzero[id(expr[2 - k])] if name == "mul" else True) for k in _slopes(_operation(expr))]
 
 
-def _nonzero(expr: Expr) -> Points:
-    """Return the points where no mask makes an expression 0."""
-    if expr[0] == "mul":
-        return _nonzero(expr[1]) & _nonzero(expr[2])
-    return expr[1][1] if expr[0] == "where" and expr[1][0] == "mask" and expr[3] == ZERO else True
+def _nonzero(part: Expr, inner: list[Points]) -> Points:
+    """Return the points where no mask makes a part of an expression 0."""
+    if part[0] == "mul":
+        return inner[0] & inner[1]
+    return part[1][1] if part[0] == "where" and part[1][0] == "mask" and part[3] == ZERO else True
 
 
 # -- the points of a step ---------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from wengert.compiler.ir import (
     Assemble,
     Compute,
     Expr,
+    Numbering,
     Program,
     compact,
     cotangents,
@@ -48,6 +49,7 @@ class Sweep:
     names: dict[str, int] = field(default_factory=dict)
     part_of: dict[int, Array] = field(default_factory=dict)
     rules: dict[str, Any] = field(default_factory=lambda: SYMBOLS)  # see `cotangents`
+    numbering: Numbering = field(default_factory=Numbering)  # of expressions that may be shared
     only: set[int] | None = None  # the arrays that receive cotangents from a step; None for all
 
     def array(self, of: Array, shape: tuple[int, ...]) -> Array:
@@ -193,7 +195,7 @@ class Sweep:
         if shared is None or masked or any(x.table is not None or x.index is not None for x in reads):
             part = self.add(access.array, shape, reads, expr, len(own_axes))
         else:
-            key = repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)
+            key = self.numbering.of(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)
             if missing and key in shared:  # another operand has the same elements
                 reads, expr = [Access(shared[key], 0, shared[key].strides)], ("in", 0)
             part = self.add(access.array, shape, reads, expr, len(own_axes))

@@ -10,13 +10,16 @@ from wengert.compiler.ir.expression import (
     SYMBOLS,
     ZERO,
     Expr,
+    Numbering,
     compact,
     cotangents,
     expand,
+    fold,
     has_mask,
     inputs,
     is_nonnegative,
     may_fold,
+    parts,
     rename,
     repeated,
     rewrite,
@@ -65,9 +68,19 @@ from wengert.compiler.ir.strides import (
 from wengert.compiler.ir.unroll import unrolled
 
 __all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "SYMBOLS", "ZERO", "Access"]
-__all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Program", "ProgramError"]
-__all__ += ["Slice", "Step", "addresses", "compact", "components", "compute_once", "contiguous", "cotangents"]
-__all__ += ["distinct", "drop_unread", "expand", "fit", "fuse", "grid_rows", "has_mask", "inline", "inputs"]
-__all__ += ["is_nonnegative", "may_fold", "merge_equal_steps", "nested", "product_grid", "ranges", "rename"]
-__all__ += ["repeated", "rewrite", "rewrite_masks", "take_factors_out", "tangent", "times", "unmask", "unrolled"]
+__all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Numbering", "Program"]
+__all__ += ["ProgramError", "Slice", "Step", "addresses", "compact", "components", "compute_once", "contiguous"]
+__all__ += ["cotangents", "distinct", "drop_unread", "expand", "fit", "fold", "fuse", "grid_rows", "has_mask", "inline"]
+__all__ += ["inputs", "is_nonnegative", "may_fold", "merge_equal_steps", "nested", "parts", "product_grid", "ranges"]
+__all__ += [
+    "rename",
+    "repeated",
+    "rewrite",
+    "rewrite_masks",
+    "take_factors_out",
+    "tangent",
+    "times",
+    "unmask",
+    "unrolled",
+]
 __all__ += ["verify", "whole", "without_broadcast"]

@@ -5,22 +5,26 @@ array of bools over its axes, ``("lt", a, b)`` and the like a comparison, ``("wh
 ``("guarded", condition, a, b)`` a choice that rarely takes a, ``("by rule", x, a, p, ...)`` x, whose derivative with
 respect to a is p, and ``("tanh", a)`` the row of that name in the operation table. Derivatives come from the rules of
 these rows, called with symbols.
+
+Expressions share their parts: a rule that uses a number twice has it once in memory. So everything here looks at each
+part once, however often it occurs, and keeps it shared; and nothing recurs, as they may be thousands of levels deep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
 from wengert.ops import AS_OPERANDS, NONNEGATIVE, VALUES, Operators, interpret, namespace, table
 
 __all__ = ["CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "compact", "cotangents"]
-__all__ += ["expand", "has_mask", "inputs", "is_nonnegative", "may_fold", "rename", "repeated", "rewrite"]
-__all__ += ["rewrite_masks", "tangent", "times"]
+__all__ += ["Numbering", "equal", "expand", "fold", "has_mask", "inputs", "is_nonnegative", "may_fold", "operations"]
+__all__ += ["parts", "rename", "repeated", "rewrite", "rewrite_masks", "tangent", "times"]
 
 Expr = tuple[Any, ...]
 Operand = TypeVar("Operand")
+Result = TypeVar("Result")
 LEAVES = ("in", "const", "mask")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 CHOICES = ("where", "guarded")
@@ -28,6 +32,99 @@ CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu",
 MODERATE = 2.0**64  # constant factors may be folded while their product stays within this range
 ONE: Expr = ("const", 1.0)
 ZERO: Expr = ("const", 0.0)
+LARGE = 48  # operations: such a part is written once, even if all of them are cheap
+DEEP = 64  # levels: a part is written by itself at each such depth, as printers and parsers recur
+
+
+# -- the parts of an expression ---------------------------------------------------------------------------------------
+
+
+def parts(expr: Expr, but: Container[int] = ()) -> list[Expr]:
+    """Return the parts of an expression, each object once and after what it is computed from; `but` has the ids of
+    parts to leave out.
+    """
+    order: list[Expr] = []
+    seen: set[int] = set()
+    entered: set[int] = set()
+    stack = [expr]
+    while stack:
+        part = stack[-1]
+        if id(part) in seen or id(part) in but:
+            stack.pop()
+        elif part[0] in LEAVES or id(part) in entered:
+            seen.add(id(part))
+            order.append(part)
+            stack.pop()
+        else:
+            entered.add(id(part))
+            stack.extend([x for x in part[:0:-1] if id(x) not in seen])
+    return order
+
+
+def fold(
+    expr: Expr, combine: Callable[[Expr, list[Result]], Result], results: dict[int, Result] | None = None
+) -> Result:
+    """Compute something of an expression: ``combine(part, of its operands)`` for each part; leaves have none.
+
+    Args:
+        expr: the expression.
+        combine: computes it for a part.
+        results: what is known, by the id of a part, of an expression that is alive; what is computed is added.
+    """
+    results = {} if results is None else results
+    for part in parts(expr, results):
+        inner = [] if part[0] in LEAVES else [results[id(x)] for x in part[1:]]
+        results[id(part)] = combine(part, inner)
+    return results[id(expr)]
+
+
+class Numbering:
+    """Gives expressions numbers: the same to those that are equal, though they are several objects."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.parts: list[Expr] = []  # the first object of each number
+        self._results: dict[int, int] = {}
+        self._alive: list[Expr] = []  # an id stays that of one object
+
+    def of(self, expr: Expr) -> int:
+        """Return the number of an expression."""
+        if id(expr) not in self._results:
+            self._alive.append(expr)
+            fold(expr, self._number, self._results)
+        return self._results[id(expr)]
+
+    def _number(self, part: Expr, inner: list[int]) -> int:
+        key: Any = (part[0], *inner)
+        if part[0] == "const":
+            key = "const", float(part[1]).hex()  # -0.0 is another constant than 0.0, which it equals
+        elif part[0] in LEAVES:
+            key = part[0], part[1] if part[0] == "in" else id(part[1])
+        number = self.numbers.setdefault(key, len(self.parts))
+        if number == len(self.parts):
+            self.parts.append(part)
+        return number
+
+
+def equal(a: Expr, b: Expr) -> bool:
+    """Return True if two expressions are equal."""
+    pairs, seen = [(a, b)], set[tuple[int, int]]()
+    while pairs:
+        x, y = pairs.pop()
+        if x is y or (id(x), id(y)) in seen:
+            continue
+        if x[0] != y[0] or len(x) != len(y):
+            return False
+        if x[0] in LEAVES:
+            if x[1] is not y[1] and (x[0] == "mask" or x[1] != y[1]):
+                return False
+            continue
+        seen.add((id(x), id(y)))
+        pairs += zip(x[1:], y[1:], strict=True)
+    return True
+
+
+# -- the rules of the table, called with symbols ----------------------------------------------------------------------
 
 
 class Symbolic(Operators):
@@ -112,9 +209,11 @@ def _symbolic(expr: Expr) -> Any:
     return expr[1] if expr[0] == "const" else Symbolic(expr)
 
 
-def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool], rules: dict[str, Any]) -> list[Any]:
+def partials(
+    expr: Expr, out: Expr, nonnegative: Callable[[int], bool], rules: dict[str, Any], signs: dict[int, bool]
+) -> list[Any]:
     """Return the partial derivatives of an operation with respect to its operands; `out` is an expression for its
-    value, and `rules` the globals of its rule.
+    value, `rules` the globals of its rule, and `signs` what `is_nonnegative` has found out of the expression.
     """
     name, *operands = expr
     xs = [_symbolic(x) for x in operands]
@@ -122,7 +221,7 @@ def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool], rules: d
         return [None, *[y for slope in xs[2::2] for y in (slope, None)]]
     if name == "relu":
         return [_choice(_operation("ne", Symbolic(out), 0.0), 1.0, 0.0)]  # 1 at nan, like the row's own rule
-    if name == "log" and is_nonnegative(operands[0], nonnegative):
+    if name == "log" and is_nonnegative(operands[0], nonnegative, signs):
         return [_operation("div", 1.0, xs[0])]
     if name == "pow" and isinstance(xs[1], float):
         return [_power(xs[0], xs[1], Symbolic(out) if out[0] == "in" else None), None]
@@ -169,27 +268,57 @@ def cotangents(
     {0: ('mul', ('in', 2), ('in', 1)), 1: ('mul', ('in', 2), ('in', 0))}
     """
     received: dict[int, Any] = {}
-    _spread(expr, _symbolic(gradient), out, received, (nonnegative, rules))
+    pending: dict[Any, Any] = {id(expr): _symbolic(gradient)}  # by the id of a part, or the place of a leaf
+    signs: dict[int, bool] = {}
+
+    def give(owner: Expr, place: int, share: Any) -> None:
+        part = owner[place]
+        key = (id(owner), place) if part[0] == "in" else id(part)
+        pending[key] = pending[key] + share if key in pending else share
+
+    for part, key in _receivers(expr):
+        share = pending.pop(key, None)
+        if share is None:
+            continue
+        name, own = part[0], out if part is expr else None
+        if name == "in":
+            received[part[1]] = received[part[1]] + share if part[1] in received else share
+        elif name in CHOICES:
+            condition, x, _ = part[1:]
+            if (
+                condition[0] == "mask" and x[0] == "exp" and own is not None
+            ):  # it is 0 where it is masked out, as out is
+                give(x, 1, share * _symbolic(own))
+                continue
+            give(part, 2, _choice(Symbolic(condition), share, 0.0, name))
+            give(part, 3, _choice(Symbolic(condition), 0.0, share))
+        elif name == "mul" and equal(part[1], part[2]):
+            give(part, 1, share * (2.0 * _symbolic(part[1])))
+        else:
+            for place, derivative in enumerate(partials(part, own or part, nonnegative, rules, signs), 1):
+                if part[place][0] not in ("const", "mask") and derivative is not None:
+                    give(part, place, share * derivative)
     return {k: _expr(total) for k, total in received.items()}
 
 
-def _spread(expr: Expr, gradient: Any, out: Expr | None, received: dict[int, Any], known: Any) -> None:
-    name = expr[0]
-    if name == "in":
-        received[expr[1]] = received[expr[1]] + gradient if expr[1] in received else gradient
-    elif name in CHOICES:
-        condition, x, y = expr[1:]
-        if condition[0] == "mask" and x[0] == "exp" and out is not None:  # where it is masked out it is 0, as out is
-            _spread(x[1], gradient * _symbolic(out), None, received, known)
-            return
-        _spread(x, _choice(Symbolic(condition), gradient, 0.0, name), None, received, known)
-        _spread(y, _choice(Symbolic(condition), 0.0, gradient), None, received, known)
-    elif name == "mul" and expr[1] == expr[2]:
-        _spread(expr[1], gradient * (2.0 * _symbolic(expr[1])), None, received, known)
-    elif name not in LEAVES and name not in COMPARISONS and name != "stop_gradient":
-        for x, derivative in zip(expr[1:], partials(expr, out or expr, *known), strict=True):
-            if x[0] not in ("const", "mask") and derivative is not None:
-                _spread(x, gradient * derivative, None, received, known)
+def _receivers(expr: Expr) -> list[tuple[Expr, Any]]:
+    """Return the parts of an expression that may receive cotangents, each after all that give it some, with keys: the
+    id of a part, but of an operand that of its owner and the place, as operands are added up in order of appearance.
+    """
+    order: list[tuple[Expr, Any]] = []
+    entered: set[int] = set()
+    stack: list[tuple[Expr, Any, bool]] = [(expr, id(expr), False)]
+    while stack:
+        part, key, has_all = stack.pop()
+        if part[0] == "in" or has_all:
+            order.append((part, key))
+        elif part[0] not in LEAVES and part[0] not in COMPARISONS and part[0] != "stop_gradient" and key not in entered:
+            entered.add(key)
+            stack.append((part, key, True))
+            for place in range(2 if part[0] in CHOICES else 1, len(part)):
+                x = part[place]
+                stack.append((x, (id(part), place) if x[0] == "in" else id(x), False))
+    return order[::-1]
 
 
 def tangent(
@@ -209,62 +338,67 @@ def tangent(
     >>> tangent(("mul", ("in", 0), ("in", 1)), {0: ("in", 2)})
     ('mul', ('in', 1), ('in', 2))
     """
-    name, *operands = expr
-    if name == "in":
-        return tangents.get(operands[0])
-    if name in LEAVES or name in COMPARISONS or name == "stop_gradient":
-        return None
-    along = [tangent(x, tangents, None, nonnegative) for x in operands]
-    if not any(along):
-        return None
-    if name in CHOICES:
-        return (name, operands[0], *[t or ZERO for t in along[1:]])
-    total: Any = None
-    for partial, t in zip(partials(expr, out or expr, nonnegative, FURTHER), along, strict=True):
-        if t is not None and partial is not None:
-            term = partial * _symbolic(t)
-            total = term if total is None else total + term
-    return None if total is None else _expr(total)
+    signs: dict[int, bool] = {}
+
+    def combine(part: Expr, along: list[Expr | None]) -> Expr | None:
+        name = part[0]
+        if name == "in":
+            return tangents.get(part[1])
+        if name in COMPARISONS or name == "stop_gradient" or not any(along):
+            return None
+        if name in CHOICES:
+            return (name, part[1], *[t or ZERO for t in along[1:]])
+        total: Any = None
+        of_part = out if part is expr and out else part
+        for partial, t in zip(partials(part, of_part, nonnegative, FURTHER, signs), along, strict=True):
+            if t is not None and partial is not None:
+                term = partial * _symbolic(t)
+                total = term if total is None else total + term
+        return None if total is None else _expr(total)
+
+    return fold(expr, combine)
 
 
-def repeated(expr: Expr) -> list[Expr]:
-    """Return the largest subexpressions that call a function and occur more than once.
+def repeated(expr: Expr, numbering: Numbering | None = None, large: bool = False) -> list[Expr]:
+    """Return what is to be written once, and before the expression: the largest parts that call a function, or are
+    large, and occur more than once; and parts at which it would otherwise be too deep. If `large`, none that just calls
+    a function.
 
     >>> e = ("exp", ("in", 0))
     >>> repeated(("div", e, ("add", ("const", 1.0), e)))
     [('exp', ('in', 0))]
     """
-    seen: dict[Expr, int] = {}
-    _count(expr, seen)
-    return [part for part, times in seen.items() if times > 1]
-
-
-def _count(expr: Expr, seen: dict[Expr, int]) -> bool:
-    """Count the subexpressions that call a function, without descending into those counted before."""
-    if expr[0] in LEAVES:
-        return False
-    if expr in seen:
-        seen[expr] += 1
-        return True
-    branches = expr[1::2] if expr[0] == "guarded" else expr[1:]  # not the rare branch
-    inner = [_count(branch, seen) for branch in branches]  # a list, as any() alone would stop early
-    costly = any(inner) or expr[0] not in CHEAP
-    if costly:
-        seen[expr] = 1
-    return costly
-
-
-def leaves(expr: Expr) -> list[Expr]:
-    """Return the operands, numbers and masks of an expression in order of appearance, with repetitions."""
-    found: list[Expr] = []
-    stack = [expr]
+    numbering = numbering or Numbering()
+    root = numbering.of(expr)
+    operands: dict[int, list[int]] = {}  # by the number of a part, of those that are written
+    sizes: dict[int, int] = {}
+    depths: dict[int, int] = {}
+    costly: set[int] = set()
+    counts: dict[int, int] = {}
+    stack = [root]
     while stack:
-        part = stack.pop()
-        if part[0] in LEAVES:
-            found.append(part)
+        number = stack[-1]
+        part = numbering.parts[number]
+        if number in sizes or part[0] in LEAVES:
+            stack.pop()
+        elif number not in operands:
+            branches = part[1::2] if part[0] == "guarded" else part[1:]  # not the rare branch
+            operands[number] = [numbering.of(x) for x in branches]
+            stack.extend(operands[number][::-1])
         else:
-            stack.extend(part[:0:-1])
-    return found
+            stack.pop()
+            inner = operands[number]
+            sizes[number] = min(LARGE, 1 + sum([sizes.get(n, 0) for n in inner]))
+            depths[number] = 1 + max([depths.get(n, 0) for n in inner])
+            calls = not large and (part[0] not in CHEAP or not costly.isdisjoint(inner))
+            if calls or sizes[number] == LARGE:
+                costly.add(number)
+                counts[number] = 1 if number == root else 0
+    for inner in operands.values():
+        for number in costly.intersection(inner):
+            counts[number] += inner.count(number)
+    written = [n for n, count in counts.items() if count > 1 or (depths[n] % DEEP == 0 and n != root)]
+    return [numbering.parts[n] for n in written]
 
 
 def inputs(expr: Expr) -> list[int]:
@@ -273,7 +407,7 @@ def inputs(expr: Expr) -> list[int]:
     >>> inputs(("add", ("in", 1), ("mul", ("in", 0), ("in", 1))))
     [1, 0]
     """
-    return list(dict.fromkeys([leaf[1] for leaf in leaves(expr) if leaf[0] == "in"]))
+    return list(dict.fromkeys([part[1] for part in parts(expr) if part[0] == "in"]))
 
 
 def times(expr: Expr, k: int) -> int:
@@ -282,18 +416,21 @@ def times(expr: Expr, k: int) -> int:
     >>> times(("mul", ("in", 0), ("add", ("in", 1), ("in", 0))), 0)
     2
     """
-    return [leaf[1] for leaf in leaves(expr) if leaf[0] == "in"].count(k)
+    return fold(expr, lambda part, inner: sum(inner) if part[0] != "in" else int(part[1] == k))
 
 
 def has_mask(expr: Expr) -> bool:
-    return "mask" in [leaf[0] for leaf in leaves(expr)]
+    return any(part[0] == "mask" for part in parts(expr))
+
+
+def operations(expr: Expr) -> int:
+    """Count the operations of an expression, those of a part as often as it occurs."""
+    return fold(expr, lambda part, inner: 0 if part[0] in LEAVES else 1 + sum(inner))
 
 
 def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     """Replace each leaf of an expression by ``leaf(it)``."""
-    if expr[0] in LEAVES:
-        return leaf(expr)
-    return (expr[0], *(rewrite(branch, leaf) for branch in expr[1:]))
+    return fold(expr, lambda part, inner: leaf(part) if part[0] in LEAVES else (part[0], *inner))
 
 
 def rewrite_masks(expr: Expr, rank: int, change: Callable[[Any], Any]) -> Expr:
@@ -323,18 +460,24 @@ def compact(expr: Expr, operands: Sequence[Operand]) -> tuple[Expr, list[Operand
     return expr, [operands[k] for k in used]
 
 
-def is_nonnegative(expr: Expr, nonnegative: Callable[[int], bool] = lambda operand: False) -> bool:
-    """Return True if an expression can only be 0, positive or nan; `nonnegative` says so of its operands."""
-    name, *branches = expr
-    if name == "in":
-        return nonnegative(branches[0])
-    if name == "const":
-        return bool(branches[0] >= 0.0)
-    if name == "mul" and branches[0] == branches[1]:
-        return True
-    if name in CHOICES:
-        return all(is_nonnegative(branch, nonnegative) for branch in branches[1:])
-    sign = table.BY_NAME[name].sign if name in table.BY_NAME else ""
-    if sign == AS_OPERANDS:
-        return all(is_nonnegative(branch, nonnegative) for branch in branches)
-    return sign == NONNEGATIVE
+def is_nonnegative(
+    expr: Expr, nonnegative: Callable[[int], bool] = lambda operand: False, signs: dict[int, bool] | None = None
+) -> bool:
+    """Return True if an expression can only be 0, positive or nan; `nonnegative` says so of its operands, and `signs`,
+    by their ids, of parts of an expression that is alive.
+    """
+
+    def combine(part: Expr, inner: list[bool]) -> bool:
+        name, *branches = part
+        if name == "in":
+            return nonnegative(branches[0])
+        if name == "const":
+            return bool(branches[0] >= 0.0)
+        if name == "mul" and equal(*branches):
+            return True
+        if name in CHOICES:
+            return all(inner[1:])
+        sign = table.BY_NAME[name].sign if name in table.BY_NAME else ""
+        return all(inner) if sign == AS_OPERANDS else sign == NONNEGATIVE
+
+    return fold(expr, combine, signs)

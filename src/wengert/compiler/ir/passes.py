@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import LEAVES, Expr, has_mask, rename, rewrite, times
+from wengert.compiler.ir.expression import ZERO, Expr, Numbering, has_mask, operations, rename, rewrite, times
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
 from wengert.compiler.ir.strides import fit
 
@@ -121,7 +121,7 @@ def _taken(program: Program, step: Compute, made: Assemble, places: dict[int, li
             program.arrays.append(taken)
             steps.append(Compute(taken, taken.shape, [_access(part, there.reshape(taken.shape))], X))
             parts.append((_access(step.out, here.reshape(taken.shape)), taken))
-    return [*steps, Assemble(step.out, parts)]
+    return [*steps, Assemble(step.out, parts) if parts else Compute(step.out, step.axes, [], ZERO)]
 
 
 def _access(array: Array, cells: Any) -> Access:
@@ -189,12 +189,12 @@ def _inlined(step: Compute, makers: dict[int, Compute], gone: set[int]) -> tuple
     """Return the operands and the expression of a step with those of its operands' makers; note these as `gone`."""
     operands: list[Access] = []
     exprs: dict[int, Expr] = {}
-    count = _operations(step.expr) + len(step.operands)
+    count = operations(step.expr) + len(step.operands)
     for k, access in enumerate(step.operands):
         maker = makers.get(id(access.array))
         order = _order(access, step.axes)
         if maker is not None and order is not None and sorted(order) == [*range(len(maker.axes))]:
-            size = _operations(maker.expr) + len(maker.operands)
+            size = operations(maker.expr) + len(maker.operands)
             if count + size <= LARGEST and times(step.expr, k) == 1:
                 names = {n: len(operands) + n for n in range(len(maker.operands))}
                 operands += [x.permuted(order, maker.axes) for x in maker.operands]
@@ -220,12 +220,9 @@ def _order(access: Access, axes: tuple[int, ...]) -> list[int] | None:
     return [known.index(pair) if pair[0] else -1 for pair in pairs]
 
 
-def _operations(expr: Expr) -> int:
-    return 0 if expr[0] in LEAVES else 1 + sum(map(_operations, expr[1:]))
-
-
 def merge_equal_steps(program: Program) -> None:
     """Let the readers of a step that computes what an earlier one has computed read that one."""
+    numbering = Numbering()
     known: dict[Any, Array] = {}
     first: dict[int, Array] = {}  # by the id of an array that a later step makes
     in_loops = {id(array) for step in program.steps if isinstance(step, Loop) for array in step.reads}
@@ -237,8 +234,8 @@ def merge_equal_steps(program: Program) -> None:
             key: Any = (step.out.shape, *[(_key(access), id(part)) for access, part in step.parts])
         else:
             step.operands = [replace(x, array=first.get(id(x.array), x.array)) for x in step.operands]
-            text = repr(step.expr)  # -0.0 is another constant than 0.0, which it equals
-            key = (step.out.shape, step.axes, step.reduce, text, _bytes(step.mask), *map(_key, step.operands))
+            number = numbering.of(step.expr)
+            key = (step.out.shape, step.axes, step.reduce, number, _bytes(step.mask), *map(_key, step.operands))
             key = (*key, *[id(x.array) for x in step.operands])
         by_index = isinstance(step, Compute) and any(x.index is not None for x in step.operands)
         by_mask = step.out.mask is not None or (isinstance(step, Compute) and has_mask(step.expr))

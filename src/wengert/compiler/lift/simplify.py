@@ -69,7 +69,9 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
         row = TABLE[codes[place]]
         if row.arity is None and row.name not in ("sum", "dot", "max", "min"):
             if row.name not in WRITTEN_OUT:
-                raise Unliftable(f"{row.name} takes any number of operands, and is not built in")
+                raise Unliftable(
+                    f"{row.name} takes any number of operands, and is not built in: register it with a fixed number"
+                )
             WRITTEN_OUT[row.name](writer, xs)
         else:
             writer(row.name, *xs)

@@ -1,32 +1,33 @@
 """Runs a function once and records what it computed, what it read from outside, and which branches it took."""
 
-from wengert.compiler.trace.arguments import Arguments, Reader, StaticSpec, are_wide, flatten_argument
+from wengert.compiler.trace.arguments import Arguments, Reader, StaticSpec, flatten_argument
 from wengert.compiler.trace.copies import copied
 from wengert.compiler.trace.derived import Derived, derived_from, entries_in
 from wengert.compiler.trace.differentiate import NotDifferentiable
 from wengert.compiler.trace.layout import ResultLayout
-from wengert.compiler.trace.purity import DRAWS, PurityCheck
-from wengert.compiler.trace.randomness import random_state
+from wengert.compiler.trace.purity import DRAWS, DrawsCheck, PurityCheck
+from wengert.compiler.trace.randomness import is_alone, random_state
 from wengert.compiler.trace.readers import readers_of
-from wengert.compiler.trace.recorder import Unrecordable, is_watched, recorder_of_thread
+from wengert.compiler.trace.recorder import Unrecordable, is_watched, operations_since, recorder_of_thread
 from wengert.compiler.trace.recording import Candidate, numbers_in, primal_of, record
 from wengert.compiler.trace.rows import bound_to, rows_of
-from wengert.compiler.trace.specialization import Specialization, lines_apart
+from wengert.compiler.trace.specialization import Specialization, lines_apart, too_many, too_many_kinds
 from wengert.compiler.trace.structure import Aux, kind_of
-from wengert.compiler.trace.tracers import number_of
+from wengert.compiler.trace.tracers import TooLarge, number_of
 
-__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "NotDifferentiable", "PurityCheck", "ResultLayout"]
+__all__ = ["DRAWS", "Arguments", "Aux", "Candidate", "Derived", "DrawsCheck", "NotDifferentiable", "PurityCheck"]
 __all__ += [
     "Reader",
+    "ResultLayout",
     "Specialization",
     "StaticSpec",
+    "TooLarge",
     "Unrecordable",
-    "are_wide",
     "bound_to",
     "copied",
     "derived_from",
     "entries_in",
 ]
-__all__ += ["flatten_argument", "is_watched", "kind_of", "lines_apart", "number_of"]
+__all__ += ["flatten_argument", "is_alone", "is_watched", "kind_of", "lines_apart", "number_of"]
 __all__ += ["numbers_in", "primal_of", "random_state", "readers_of", "record", "recorder_of_thread"]
-__all__ += ["rows_of"]
+__all__ += ["operations_since", "rows_of", "too_many", "too_many_kinds"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,36 +17,35 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from wengert._forks import Lock
-from wengert.compiler import policy
 from wengert.compiler.call import is_exact
-from wengert.compiler.trace.keys import Itself, key_of, objects_in
-from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items, widened
-from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from wengert.compiler.trace.keys import DEPTH, PARTS, Itself, key_of, objects_in
+from wengert.compiler.trace.regular import ARRAYS, KINDS, Rows, Tangled, has_large, read_rows, rows_in, widened
+from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items
+from wengert.derivatives import KeyPath, tree_flatten, tree_leaves, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
-__all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "are_wide", "flatten_argument", "ordinary"]
+__all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "flatten_argument"]
 
 SEEN = 256  # examples that are searched for distinct ones
-WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
-READ = (np.ndarray, np.memmap)  # arrays that hold nothing but numbers
-SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
+PYTHON: dict[str, Any] = {"f": float, "i": int, "b": bool}
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array of numbers: ``kind`` is f for floats, i for integers, b for bools, v for Values; ``held`` names the
-    types in which the function gets them.
+    """An array of numbers: ``kind`` is f for floats, i for integers, b for bools, v for Values. The function gets each
+    as a ``number`` of this type, in what ``held`` names: list or tuple for each axis, the last perhaps np.ndarray.
     """
 
     name: str
     kind: str
+    number: Any
     shape: tuple[int, ...]
-    held: str  # scalar | numpy, for a NumPy scalar | ndarray | list or tuple for each axis, the last perhaps ndarray
+    held: tuple[Any, ...]
 
     @property
     def is_scalar(self) -> bool:
-        return self.held in ("scalar", "numpy")
+        return not self.held
 
 
 @dataclass(frozen=True)
@@ -69,31 +69,66 @@ class ForeignSpec(StaticSpec):
             f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
         )
 
+    @classmethod
+    def of_numbers(cls, kind: Any) -> ForeignSpec:
+        """Refuse numbers of a type of NumPy that no program computes with."""
+        return cls(f"an argument holds numbers of {kind.__name__}: only real numbers up to float64 are compiled")
 
-LARGE = ForeignSpec("an integer among the arguments is beyond 2**53, where not each is a float", is_warned=False)
+
+LARGE = ForeignSpec(
+    "an integer among the arguments is beyond 2**53, where not each is a float: pass float(n)", is_warned=False
+)
+DEEP = ForeignSpec(f"an argument is nested more than {DEPTH} levels deep: pass its numbers in a list or an array")
+MANY = ForeignSpec(f"an argument has more than {PARTS:,} parts: pass numbers in arrays, or in lists of one type")
 
 
 Shape = Any  # a PyTree of ArraySpec and StaticSpec, or one of those
 
 
-def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, list[Any]]:
+class _Beyond(Exception):  # noqa: N818  (not an error: a reason to leave an argument to the function)
+    """An argument is too deep, or has too many parts."""
+
+
+def flatten_argument(
+    name: str, x: Any, batched: bool = False, keys: list[Any] | None = None
+) -> tuple[Shape, list[Any]]:
     """Return the shape of an argument and its arrays; with `batched`, the shape of one example along the first axis.
+
+    Args:
+        name: its name.
+        x: the argument.
+        batched: True if it has a row for each example.
+        keys: gets the keys of dicts that are not all strings: the trees of 1 and True are equal.
 
     Raises:
         DataError: the rows of a batch differ in length.
     """
     arrays: list[Any] = []
+    parts = itertools.count()
+    within: dict[int, tuple[int, str]] = {}  # the depth and the name of each open container, by its path
 
     def leaf(x: Any, path: KeyPath) -> Any:
-        found = _leaf("_".join([name, *map(str, keys_of(path))]), x, batched)
-        if found is None and isinstance(x, np.ndarray):  # of objects
-            return tree_flatten(x.tolist(), leaf, path)
+        depth, here = within[id(path[0])] if path else (0, name)
+        here = f"{here}_{path[1]!s}" if path else here
+        if depth > DEPTH:
+            raise _Beyond(DEEP)
+        if next(parts) > PARTS:
+            raise _Beyond(MANY)
+        found = _leaf(here, x, batched)
+        within[id(path)] = depth + 1, here
         if type(found) is tuple:
             arrays.append(found[1])
             return found[0]
+        if found is None and keys is not None and type(x) is dict and any(type(key) is not str for key in x):
+            keys.append(key_of(tuple(x)))
         return found
 
-    return tree_flatten(x, leaf), arrays
+    try:
+        return tree_flatten(x, leaf), arrays
+    except _Beyond as problem:
+        return problem.args[0], []
+    except Tangled:
+        return MANY, []
 
 
 def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
@@ -101,18 +136,16 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
     kind = type(x)
     if batched and isinstance(x, (int, float, np.number, Value)):
         raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
-    if kind is float or isinstance(x, np.floating):
-        return _spec(name, "f", (), "numpy" if kind is np.float64 else "scalar"), float(x)
-    if kind is bool or isinstance(x, np.bool_):
-        return StaticSpec(key_of(bool(x)))
-    if kind is int or isinstance(x, np.integer):
-        if not is_exact(int(x)):
-            return LARGE
-        return _spec(name, "i", (), "numpy" if kind is np.int64 else "scalar"), int(x)
+    if (letter := KINDS.get(kind)) == "f":
+        return _number(name, "f", kind), float(x)
+    if letter == "i":
+        return (_number(name, "i", kind), int(x)) if is_exact(int(x)) else LARGE
     if isinstance(x, Value):
-        return _spec(name, "v"), x
+        return _number(name, "v", Value), x
     if isinstance(x, np.ndarray):
-        return _array(name, x, batched) if kind in READ else ForeignSpec.of(kind)
+        return _array(name, x, batched) if kind in ARRAYS else ForeignSpec.of(kind)
+    if kind is np.longdouble:
+        return ForeignSpec.of_numbers(kind)
     if kind is list or (kind is tuple and not batched):
         return _sequence(name, x, batched)
     return None if kind is dict or isinstance(x, tuple) else StaticSpec(key_of(x))
@@ -122,118 +155,83 @@ _lock = Lock()
 
 
 @functools.lru_cache(1024)
-def _spec(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar") -> ArraySpec:
-    return ArraySpec(name, kind, shape, held)
+def _number(name: str, kind: str, number: Any) -> ArraySpec:
+    return ArraySpec(name, kind, number, (), ())
 
 
-def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
-    if x.dtype.kind not in "fiub":
-        if x.dtype == object and not batched:
-            of_values = x.ndim and x.size and all(isinstance(item, Value) for item in x.flat)
-            return (ArraySpec(name, "v", x.shape, "ndarray"), x) if of_values else None
-        return ForeignSpec(f"an argument is an array of {x.dtype.type.__name__}, and only real numbers are compiled")
+def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec:
+    dtype = x.dtype
+    if dtype.kind not in "fiub":
+        if dtype.kind == "O" and not batched:
+            if x.ndim and x.size and all(isinstance(item, Value) for item in x.flat):
+                return ArraySpec(name, "v", Value, x.shape, (np.ndarray,)), x
+            return ForeignSpec("an argument is an array of objects that are not all Values: pass a list")
+        return ForeignSpec(
+            f"an argument is an array of {dtype.type.__name__}, and only real numbers are compiled: pass these, "
+            "such as real parts or codes"
+        )
     if batched and not x.ndim:
         raise DataError(f"{name} is one number: a batch has an example in each row")
-    shape = x.shape[1:] if batched else x.shape
-    made = widened(np.asarray(x))
-    if _is_large(x, made):
+    if dtype.type not in KINDS:
+        return ForeignSpec.of_numbers(dtype.type)
+    shape, kind = x.shape[1:] if batched else x.shape, KINDS[dtype.type]
+    by_number = batched and not shape  # the function gets the numbers of `tolist()`
+    if not (by_number or dtype.isnative):
+        return ForeignSpec(f"an argument is an array of another byte order ({dtype.str}): pass x.astype(float)")
+    if kind == "i" and has_large(x):
         return LARGE
-    return _spec(name, _kind(x, made), shape, "ndarray" if shape or not batched else "scalar"), made
+    spec = _number(name, kind, PYTHON[kind]) if by_number else ArraySpec(name, kind, dtype.type, shape, (np.ndarray,))
+    return spec, widened(np.asarray(x))
 
 
 def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
+    """Describe a list or tuple: numbers of one type in regularly nested lists are one array; None for anything else."""
     if batched and not len(x):
         raise DataError(f"{name}: the batch is empty: expected at least one example")
     if batched and isinstance(x[0], dict):
         raise DataError(f"{name}: a batch of dicts is written as a dict of batches")
     if batched and hasattr(x[0], "_fields"):
         raise DataError(f"{name}: a batch of named tuples is written as a named tuple of batches")
-    for kind in set(map(type, x)):
-        if issubclass(kind, np.ndarray) and kind not in READ:
-            return ForeignSpec.of(kind)
-    try:
-        made = _read(x)
-    except ValueError:
-        if batched:
-            raise DataError(f"{name}: the examples of a batch have one shape; these differ") from None
-        return _values(name, x)
-    if made.dtype.kind in "fiub" and made.size:
-        array, kinds = widened(made), _kinds(x)
-        if _is_large(x, array):
+    rows = rows_in(x)
+    if rows is not None and rows.number is not None:
+        try:
+            array = read_rows(x, rows)
+        except ValueError:  # another thread has changed it
+            return None if not batched else _refused_rows(name, x, None)
+        if array is None:
             return LARGE
-        shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
-        return ArraySpec(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
-    if made.dtype == object and made.ndim == 1 and all(isinstance(item, (int, float)) for item in x):
-        return LARGE  # too large for int64
+        first = int(batched)
+        return ArraySpec(name, KINDS[rows.number], rows.number, rows.shape[first:], rows.held[first:]), array
     if batched:
-        return ForeignSpec(f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled")
-    return _values(name, x)
-
-
-def _read(x: Any) -> Any:
-    """Return `np.array(x)`, read in pieces if it is long: other threads and Ctrl-C wait while NumPy reads a list."""
-    size, row = 1, x
-    while isinstance(row, (list, tuple)) and row:
-        size, row = size * len(row), row[0]
-    rows = len(x) * policy.ROOM // (8 * size) + 1
-    if rows > len(x) or not isinstance(x, (list, tuple)):
-        return np.array(x)
-    return np.concatenate([np.array(x[n : n + rows]) for n in range(0, len(x), rows)])
-
-
-def _is_large(x: Any, made: Any) -> bool:
-    """Return True if an array, or nested sequences, hold an integer beyond 2**53; `made` is their widened array."""
-    if isinstance(x, np.ndarray) and x.dtype.kind not in "iu":
-        return False
-    if not (np.abs(made.astype(float)) >= 2.0**53).any():
-        return False
-    if isinstance(x, np.ndarray):
-        return True
-    return any(isinstance(item, (int, np.integer)) for item in np.array(x, object).flat if abs(item) >= 1 << 53)
-
-
-def _values(name: str, x: Any) -> tuple[ArraySpec, Any] | None:
-    """Return the spec of a sequence of Values; None if it holds anything else."""
+        return _refused_rows(name, x, rows)
     of_values = x and all(isinstance(item, Value) for item in x)
-    return (ArraySpec(name, "v", (len(x),), type(x).__name__), x) if of_values else None
+    return (ArraySpec(name, "v", Value, (len(x),), (type(x),)), x) if of_values else None
 
 
-def ordinary(x: Any) -> Any:
-    """Convert NumPy's narrower scalars in an argument to Python's numbers, and its arrays to float64 and int64.
+def _refused_rows(name: str, x: Any, rows: Rows | None) -> StaticSpec:
+    """Say why a list is no batch of numbers: it is left to the function.
 
-    >>> ordinary([np.float32(0.5), 2, (np.int8(3), "a")])
-    [0.5, 2, (3, 'a')]
+    Raises:
+        DataError: its rows differ in length.
     """
-    return tree_map(_ordinary, x)
+    kinds = sorted({*map(type, x)}, key=lambda kind: kind.__name__)
+    for kind in kinds:
+        if issubclass(kind, np.ndarray) and kind not in ARRAYS:
+            return ForeignSpec.of(kind)
+    lengths = {len(row) for row in x if type(row) in (list, tuple)} | {row.shape for row in x if type(row) in ARRAYS}
+    if rows is None and {*kinds} <= {list, tuple, *ARRAYS} and len(lengths) > 1:
+        raise DataError(f"{name}: the examples of a batch have one shape; these differ")
+    names = " or a ".join([kind.__name__ for kind in kinds])
+    one = " of one type" if len(kinds) > 1 else ""
+    return ForeignSpec(f"each row of a batch is a {names}, and only real numbers{one} are compiled")
 
 
-def _ordinary(x: Any) -> Any:
-    if isinstance(x, np.ndarray) and x.dtype.kind in "fiu":
-        return widened(x)
-    scalar = next((make for numpys, make in SCALARS.items() if isinstance(x, numpys)), None)
-    return x if scalar is None or x.dtype in WIDE else scalar(x)
-
-
-def _kind(x: Any, made: Any) -> str:
-    """Return the kind of a leaf, from its array as given and as widened."""
-    return "b" if x.dtype.kind == "b" else "i" if made.dtype.kind == "i" else "f"
-
-
-def _kinds(x: Any) -> list[str]:
-    """List the type of each axis of nested sequences, judged by their first items."""
-    kinds = []
-    while isinstance(x, (list, tuple)) and len(x):
-        kinds.append("tuple" if isinstance(x, tuple) else "list")
-        x = x[0]
-    return [*kinds, "ndarray"] if isinstance(x, np.ndarray) else kinds
-
-
-def _restored(made: Any, kinds: list[str]) -> Any:
+def _restored(made: Any, held: tuple[Any, ...]) -> Any:
     """Convert an array back to the types in which the function gets it, axis by axis."""
-    if kinds[0] == "ndarray":
+    if held[0] is np.ndarray:
         return made
-    rows = [_restored(row, kinds[1:]) for row in made] if set(kinds[1:]) - {"list"} else made.tolist()
-    return tuple(rows) if kinds[0] == "tuple" else rows
+    rows = [_restored(row, held[1:]) for row in made] if {*held[1:]} - {list} else made.tolist()
+    return tuple(rows) if held[0] is tuple else rows
 
 
 class Signature:
@@ -253,12 +251,13 @@ class Signature:
         self.shapes: dict[str, Shape] = shapes
         every = {name: [leaf for _, leaf in tree_leaves(shape)] for name, shape in shapes.items()}
         self.leaves: list[ArraySpec] = [x for found in every.values() for x in found if isinstance(x, ArraySpec)]
-        self.names: list[str] = []
+        taken: dict[str, None] = {}
         for leaf in self.leaves:
             name = leaf.name
-            while name in self.names:  # such as the first number of x = (1, 2), and an argument x_0
+            while name in taken:  # such as the first number of x = (1, 2), and an argument x_0
                 name += "_"
-            self.names.append(name)
+            taken[name] = None
+        self.names: list[str] = [*taken]
         names = iter(self.names)
         self.arrays: dict[str, list[str]] = {  # the names of the arrays of each argument
             name: [next(names) for x in found if isinstance(x, ArraySpec)] for name, found in every.items()
@@ -273,6 +272,14 @@ class Signature:
     def is_alive(self) -> bool:
         """Return True if a call can still have it: the objects in it exist."""
         return all(x.is_alive() for x in self._objects)
+
+    def new_objects(self) -> list[str]:
+        """List the arguments that hold objects which are compared by identity, each with the class of the first one."""
+        found = []
+        for name, shape in self.shapes.items():
+            inside = [x for _, leaf in tree_leaves(shape) if isinstance(leaf, StaticSpec) for x in objects_in(leaf.key)]
+            found += [f"{name}, with a new {x.kind}" for x in inside[:1] if x.reference is not None]
+        return found
 
     def objects(self) -> set[int]:
         """Return the identities of the objects in it that it does not keep alive."""
@@ -336,7 +343,7 @@ class Arguments:
             if isinstance(leaf, StaticSpec):
                 return fixed(original)
             made = make(leaf, next(arrays))
-            made = made if leaf.is_scalar else _restored(made, leaf.held.split())
+            made = made if leaf.is_scalar else _restored(made, leaf.held)
             return known.setdefault(id(original), made) if _has_identity(original) else made
 
         given = {}
@@ -346,12 +353,8 @@ class Arguments:
         return called(function, self.signature.of_function, given)
 
     def eager(self, function: Callable[..., Any]) -> Any:
-        """Call a function on the one example as if it were not compiled, except that NumPy's numbers are widened."""
-        if are_wide(self.originals):
-            return function(*self.args, **self.named)
-        shapes = self.signature.shapes
-        given = {name: x if isinstance(shapes[name], StaticSpec) else ordinary(x) for name, x in self.originals.items()}
-        return called(function, self.signature.of_function, given)
+        """Call a function on the one example as if it were not compiled."""
+        return function(*self.args, **self.named)
 
     def all_eager(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
         """Call a function on each example of a batch, except those whose results are known."""
@@ -388,17 +391,6 @@ class Arguments:
                 break
             found.setdefault(tuple([np.asarray(x).tobytes() for x in self.example(number)]), number)
         return list(found.values())
-
-
-def are_wide(arguments: Any) -> bool:
-    """Return True if no argument is of one of NumPy's narrower types, so that the function gets all as they are."""
-    return not _is_narrow(arguments)
-
-
-def _is_narrow(x: Any) -> bool:
-    if isinstance(x, (tuple, dict)):  # as `tree_items`, which would make a list of all
-        return any(map(_is_narrow, x.values() if isinstance(x, dict) else x))
-    return isinstance(x, (np.generic, np.ndarray)) and x.dtype.kind in "fiub" and x.dtype not in WIDE
 
 
 def _has_identity(x: Any) -> bool:
@@ -442,18 +434,22 @@ class Reader:
                     )
         shapes: dict[str, Any] = {}
         arrays: list[Any] = []
+        keys: list[Any] = []
         for name, x in originals.items():
             if name in self.static:
                 shapes[name] = StaticSpec(_static(name, x))
             elif name not in passed:
                 shapes[name] = StaticSpec(key_of(x))  # a default is part of the program
             else:
-                shapes[name], found = flatten_argument(name, x, batched)
+                shapes[name], found = flatten_argument(name, x, batched, keys)
                 arrays += found
-        same = [id(x) for x in tree_items(originals) if _has_identity(x)]
-        same += [id(x) for x in originals.values() if isinstance(x, (tuple, dict))]
-        aliases = () if len(same) == len(set(same)) else tuple(map(same.index, same))
-        key = (batched, aliases, *shapes.items())
+        same: list[int] = []
+        if DEEP not in shapes.values() and MANY not in shapes.values():
+            same += [id(x) for x in tree_items(originals) if _has_identity(x)]
+            same += [id(x) for x in originals.values() if isinstance(x, (tuple, dict))]
+        first = {x: place for place, x in reversed([*enumerate(same)])}
+        aliases = () if len(first) == len(same) else tuple([first[x] for x in same])
+        key = (batched, aliases, tuple(keys), *shapes.items())
         signature = self.signatures.get(key)
         if signature is None:
             made = Signature(self.signature, shapes, batched, key, bool(aliases))

@@ -12,12 +12,12 @@ cdef class Code:
 
 cdef class CallTrace:
     cdef public list steps
-    cdef public bint rests
+    cdef public bint rests, has_switched
     cdef public set cached
     cdef public object proxies, watcher
     cdef dict _codes
     cdef set _pure
-    cdef object _inside, _caller, _called, _value
+    cdef object _inside, _caller, _called, _value, _tracer
 
 @cython.locals(self=CallTrace, seen=Code)
 cdef int handle(object trace, object frame, int what, object arg) except -1

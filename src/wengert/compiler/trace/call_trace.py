@@ -26,6 +26,7 @@ CALL, RETURN, C_CALL, C_EXCEPTION = 0, 3, 4, 5  # as Python's C interface number
 EVENTS = {"call": CALL, "return": RETURN, "c_call": C_CALL, "c_exception": C_EXCEPTION}
 OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
 OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
+REPLACED = {id(f.__code__) for f in standins.OF_PYTHON}
 TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, recorder, traced_arrays, tracers)}
 PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # what such code returns, without items
 
@@ -55,11 +56,13 @@ class CallTrace:
     Attributes:
         steps: the code that was called, and the names of C functions that raised an error.
         rests: True while the events do not count.
+        has_switched: True if this thread has run another greenlet meanwhile.
     """
 
     def __init__(self, cached: set[int], proxies: Any = None) -> None:
         self.steps: list[Any] = []
         self.rests: bool = False
+        self.has_switched: bool = False
         self.cached: set[int] = cached
         self.proxies: Any = proxies
         self.watcher: Any = None
@@ -69,6 +72,7 @@ class CallTrace:
         self._caller: Any = None  # what `returned` returns
         self._called: Any = None
         self._value: Any = None
+        self._tracer: Any = None  # the user's, of greenlets
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
         if event in EVENTS:
@@ -82,6 +86,14 @@ class CallTrace:
         """Go on, after the profiler was switched off."""
         profiler.start(self, handle)
 
+    def switched(self, event: Any, greenlets: Any) -> None:
+        """Leave the function alone once this thread runs another greenlet, whose code is not the function's."""
+        self.rests = self.has_switched = True
+        sys.setprofile(None)
+        recorder.leave(None if self.proxies is None else self.proxies.recorder)
+        if self._tracer is not None:  # the user's
+            self._tracer(event, greenlets)
+
     def follow(self, call: Callable[[], Any], watcher: Any = None) -> Any:
         """Make a call, without collections of garbage, which would run finalizers of other code within it.
 
@@ -90,13 +102,17 @@ class CallTrace:
             watcher: a PurityCheck, which is told of code that runs for the first time, and of C functions.
         """
         self.watcher = watcher
+        settrace = getattr(sys.modules.get("greenlet"), "settrace", None)  # whoever has greenlets has imported it
         try:
             _rest()
+            self._tracer = None if settrace is None else settrace(self.switched)
             try:
                 self.start()
                 return call()
             finally:
                 sys.setprofile(None)
+                if settrace is not None:
+                    settrace(self._tracer)
         finally:
             _go_on()
             self.watcher = self._caller = self._called = self._value = self._inside = None
@@ -148,11 +164,13 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
 
 def is_aside(frame: Any) -> bool:
     """Return True for a frame that is not the function's doing: code of the standard library, or a generated method,
-    that is called by code which is not followed.
+    that is called by code which is not followed, or in a function that `standins` replaces.
     """
     if frame.f_code.co_name == "__init_subclass__" and frame.f_back and frame.f_back.f_globals is OF_PROXIES:
         return True
     while frame is not None and (is_standard(frame.f_code) or _is_written(frame)):
+        if id(frame.f_code) in REPLACED:
+            return True
         frame = frame.f_back
         while frame is not None and frame.f_globals is OF_STANDINS:
             frame = frame.f_back

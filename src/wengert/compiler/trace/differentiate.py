@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from wengert.compiler.derive import gradient, jacobian, jvp, reordered, vjp
-from wengert.compiler.ir import BATCH, LEAVES, Compute, Expr, Loop, Program
+from wengert.compiler.ir import BATCH, LEAVES, Compute, Expr, Loop, Program, parts
 from wengert.compiler.lift import Unliftable
 from wengert.derivatives import Numbers, assembled
 from wengert.engine import Value
@@ -16,7 +16,7 @@ from wengert.ops import BUILT_IN, BY_NAME
 
 __all__ = ["Level", "NotDifferentiable", "differentiate", "operations"]
 
-LONGEST = 10_000  # operations in the expression of a step of which a derivative is taken; it may be 25 times as long
+LONGEST = 10_000  # parts of the expression of a step of which a derivative is taken; it may be 25 times as long
 
 # The kind of a derivative, the numbers to differentiate with respect to, and the program's inputs for them.
 Level = tuple[str, Numbers, list[str]]
@@ -61,7 +61,7 @@ def differentiate(
     result: Any = None
     for level, (kind, inputs, names) in enumerate(levels, 1):
         computed = [step for step in program.each_step() if isinstance(step, Compute)]
-        if level > 1 and any(_is_longer(step.expr, LONGEST) for step in computed):
+        if level > 1 and any(len(parts(step.expr)) > LONGEST for step in computed):
             raise NotDifferentiable("its rules in the array program grow too long with each order")
         if any(name not in known for name in (*names, *along)):
             raise NotDifferentiable("an integer to differentiate with respect to chooses an item of a list")
@@ -92,25 +92,11 @@ def differentiate(
     return result
 
 
-def _is_longer(expr: Expr, most: int) -> bool:
-    """Return True if an expression has more operations than that, each object counted once."""
-    seen: set[int] = set()
-    left = [expr]
-    while left and len(seen) <= most:
-        found = left.pop()
-        if id(found) not in seen and found[0] not in LEAVES:
-            seen.add(id(found))
-            left += found[1:]
-    return len(seen) > most
-
-
 def _has_own_rule(expr: Expr) -> bool:
     """Return True if an operation of the user's own is in an expression."""
-    name, *operands = expr
-    if name in LEAVES:
-        return False
-    own = name == "by rule" or (name in BY_NAME and BY_NAME[name].code >= BUILT_IN and not BY_NAME[name].written_out)
-    return own or any(map(_has_own_rule, operands))
+    names = {part[0] for part in parts(expr) if part[0] not in LEAVES}
+    rows = [BY_NAME[name] for name in names if name in BY_NAME]
+    return "by rule" in names or any(row.code >= BUILT_IN and not row.written_out for row in rows)
 
 
 def operations(program: Program) -> int:

@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.call import dict_of
 from wengert.ops import FLOATS, VALUES
 
 __all__ = ["IMMUTABLE", "LRU_CACHE", "PLAIN", "is_derivable", "is_known", "is_python", "is_standard"]
@@ -53,13 +54,15 @@ MODULES = frozenset(
 )  # fmt: skip
 PACKAGES = frozenset(["numpy", "wengert", "importlib"])
 FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package: their objects may change
+ODD = frozenset(["__class__", "__getattribute__"])  # an object of such a class says what it is, or has, itself
 OURS = ("builtins", "typing", "wengert")  # their `__init_subclass__` has no side effects
 HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was created at run time
 
 
 def is_known(names: dict[str, Any]) -> bool:
     """Return True for the globals of a module whose code is not followed, and for the `View` of them."""
-    names = getattr(names, "names", names)
+    if type(names) is not dict:
+        names = dict_of(names).get("names", names)
     name = str(names.get("__name__"))
     package, _, rest = name.partition(".")
     if package == "wengert" and rest.partition(".")[0] in FOLLOWED:
@@ -100,6 +103,8 @@ def is_derivable(kind: type) -> bool:
         return False
     for base in kind.__mro__:
         if base.__basicsize__ > object.__basicsize__ and not is_python(base):
+            return False
+        if base is not object and not ODD.isdisjoint(vars(base)):
             return False
         if "__init_subclass__" in vars(base) and base.__module__.partition(".")[0] not in OURS:
             return False

@@ -13,7 +13,7 @@ cdef extern from *:
         return wengert_handle(trace, (PyObject *)frame, what, arg ? arg : Py_None);
     }
 
-    static CYTHON_UNUSED void wengert_start(PyObject *trace, wengert_handler handler)
+    CYTHON_UNUSED static void wengert_start(PyObject *trace, wengert_handler handler)
     {
         wengert_handle = handler;
         PyEval_SetProfile(wengert_event, trace);

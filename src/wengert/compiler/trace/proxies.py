@@ -10,8 +10,9 @@ read of it is noted (frozen).
 
 from __future__ import annotations
 
+import abc
 import copy
-import dis
+import decimal
 import enum
 import functools
 import importlib
@@ -28,6 +29,7 @@ from types import (
     CellType,
     CodeType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
     MethodType,
@@ -39,6 +41,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler import policy
 from wengert.compiler.call import (
     KINDS,
     MISSING,
@@ -49,16 +52,19 @@ from wengert.compiler.call import (
     Place,
     PlaceGroup,
     attributes_of,
+    dict_of,
     look,
 )
+from wengert.compiler.trace.advice import BY_NAME, place_of
+from wengert.compiler.trace.bytecode import names_of
 from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
 from wengert.compiler.trace.traced_arrays import presented
-from wengert.compiler.trace.tracers import FLOATS, Number, concrete
-from wengert.engine import Value
+from wengert.compiler.trace.tracers import FLOATS, Number, concrete, is_traced
+from wengert.engine import Many, Value
 
-__all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
+__all__ = ["Proxies", "closes_over", "of_class", "own", "spelt"]
 
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
 # The names of functions that may read an attribute which no code names, and what a class holds as data.
@@ -67,6 +73,29 @@ GETTERS, DATA = frozenset(["getattr", "attrgetter"]), (int, float, str, bytes, l
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
 # Compiled methods that read all attributes of their own object: those of `wengert.nn.Module`.
 WALKS = frozenset(["named_parameters", "parameters", "state_dict"])
+
+
+# What a class or a function says of itself, and of a function what it is made of.
+CLASS_NAMES = ("__name__", "__qualname__")
+FUNCTION_NAMES = (*CLASS_NAMES, "__module__", "__doc__", "__annotations__")
+OF_FUNCTIONS = (*FUNCTION_NAMES, "__defaults__", "__kwdefaults__", "__code__", "__closure__")
+VOLATILE = frozenset(["__annotations_cache__", "__annotate__", "__annotate_func__", "__dict__", "__weakref__"])
+
+
+def definition_of(kind: type) -> tuple[Any, ...]:
+    """Return the bases of a class, and its special methods and attributes, which Python finds though none is named."""
+    own = vars(kind)
+    return (
+        type.__dict__["__bases__"].__get__(kind),
+        *[(n, own[n]) for n in own if n[:2] == "__" and n not in VOLATILE],
+    )
+
+
+def decimal_context() -> tuple[Any, ...]:
+    """Return what decides how decimal numbers are computed."""
+    now = decimal.getcontext()
+    traps = tuple([bool(trap) for trap in now.traps.values()])
+    return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, traps
 
 
 def walks(kind: type, mentioned: Collection[str]) -> bool:
@@ -79,6 +108,9 @@ def spelt(key: Any) -> str:
     return repr(key) if type(key) in PLAIN else type(key).__name__
 
 
+METHODS = (FunctionType, staticmethod, classmethod)
+
+
 def of_class(kind: type, name: str) -> Any:
     """Look up a name in a class and its bases; MISSING if it is not defined."""
     for base in kind.__mro__:
@@ -87,14 +119,21 @@ def of_class(kind: type, name: str) -> Any:
     return MISSING
 
 
+def has(x: Any, name: str) -> bool:
+    """Return True if the class of an object defines a name. The object may be one that answers to every name, and so
+    may its class: neither is asked.
+    """
+    return of_class(type(x), name) is not MISSING
+
+
 def is_data(found: Any) -> bool:
     """Return True for a descriptor that takes precedence over an object's own attributes: a property, a slot."""
-    return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
+    return has(found, "__set__") or has(found, "__delete__")
 
 
 def is_default(found: Any) -> bool:
     """Return True for a class attribute that serves objects which have none of their own."""
-    return found is not MISSING and not hasattr(type(found), "__get__")
+    return found is not MISSING and not has(found, "__get__")
 
 
 def own(x: Any, name: str) -> Any:
@@ -107,22 +146,15 @@ def own(x: Any, name: str) -> Any:
         return look(ATTRIBUTE, x, name)
     if is_data(found):  # a property runs code
         return MISSING
-    if not isinstance(found, (FunctionType, staticmethod, classmethod)) and hasattr(type(found), "__get__"):
-        return getattr(x, "__dict__", {}).get(name, MISSING)
+    if type(found) not in METHODS and has(found, "__get__"):
+        return dict_of(x).get(name, MISSING)
     now = look(ATTRIBUTE, x, name)
-    return MISSING if getattr(now, "__func__", now) is getattr(found, "__func__", found) else now
+    return MISSING if inner(now) is inner(found) else now
 
 
-@functools.lru_cache(4096)
-def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return the globals that code reads, those that it sets, and the attributes that it names."""
-    read, written, attributes = set(), set(), set(code.co_names)
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            read.add(instruction.argval)
-        elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            written.add(instruction.argval)
-    return frozenset(read), frozenset(written), frozenset(attributes)
+def inner(x: Any) -> Any:
+    """Return the function of a method; other objects as they are."""
+    return x.__func__ if type(x) in (MethodType, staticmethod, classmethod) else x
 
 
 def closes_over(x: Any) -> Iterator[tuple[str, Any]]:
@@ -138,7 +170,8 @@ class View(dict[str, Any]):
         self.real: dict[str, Any] = vars(builtins) if isinstance(builtins, ModuleType) else builtins
         self.builtins: dict[str, Any] = {**self.real}
         self.builtins["__import__"] = proxies.importing(self.builtins["__import__"])
-        self.builtins["getattr"] = proxies.getting
+        self.builtins["getattr"], self.builtins["hasattr"] = proxies.getting, proxies.having
+        self.builtins["super"] = proxies.superior
         super().__init__(__builtins__=self.builtins, __name__=names.get("__name__"))
         self.proxies: Proxies = proxies
         self.names: dict[str, Any] = names
@@ -178,13 +211,18 @@ class Proxies:
         self._originals: dict[int, tuple[Any, Any, str]] = {}  # by the id of a proxy: (proxy, original, name)
         self._views: dict[int, View] = {}
         self._frozen: dict[int, Any] = {}  # objects without a proxy, by identity
+        self._derived: dict[type, type] = {}  # classes, by those that are derived from them
         self._closures: set[CodeType] = set()  # the code of functions whose closures are frozen
         self._uncloned: set[tuple[int, int]] = set()  # code that ran itself instead of a clone, and its globals
+        self._inner: set[CodeType] = set()  # the code of functions and generators within that
         self._noted: set[tuple[int, int, Any]] = set()
+        self._defined: set[int] = set()  # classes whose definition is noted, by identity, which the groups keep alive
         self._overridables: dict[type, list[str]] = {}  # class attributes that an object may override
         for base in Value.__mro__[:-1]:
             for n in [n for n in vars(base) if n[:2] == "__" or n in self.mentioned]:  # operators are not named
                 self.note(CLASS, base, n, f"Value.{n}")
+        if watch.asks_abstract:
+            self.note(CALL, abc.get_cache_token, None, "the registered subclasses of an abstract class")
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -232,8 +270,10 @@ class Proxies:
     def proxy(self, x: Any, name: str) -> Any:
         """Return the proxy of an object that was read, or passed."""
         kind = type(x)
-        if kind in PLAIN or kind is float or isinstance(x, (Value, CallPath)):  # a compiled function follows itself
+        if kind in PLAIN or kind is float or issubclass(kind, (Value, CallPath)):  # a compiled function follows itself
             return x
+        if kind is decimal.Decimal or x is decimal.Decimal or x is decimal:
+            self.note(CALL, decimal_context, None, "the context of decimal numbers")
         if id(x) in STANDINS:
             return STANDINS[id(x)]
         if id(x) in self._made:
@@ -241,9 +281,9 @@ class Proxies:
         make = MAKERS.get(kind)
         if make is not None:
             return make(self, x, name)
-        if isinstance(x, type):
+        if issubclass(kind, type):
             return self._class(x, name)
-        if isinstance(x, weakref.ref):
+        if issubclass(kind, weakref.ref):
             return self._refuse(f"it reads {name}, a weak reference: let it read the object")
         if is_derivable(kind):
             return self._object(x, name)
@@ -266,10 +306,17 @@ class Proxies:
     def getting(self, made: Any, n: str, *default: Any) -> Any:
         """Look up an attribute like `getattr`. Its name may be computed, and so missing from the names in the code."""
         _, x, name = self._originals.get(id(made), (None, made, ""))
-        if id(made) in self._frozen:
+        if issubclass(type(made), type):
+            for base in made.__mro__:
+                if base not in self._derived and is_python(base):
+                    self.note(CLASS, base, n, f"{base.__name__}.{n}")
+        elif id(made) in self._frozen:
             self.freeze(self.note(ATTRIBUTE, made, n, n), n)
         elif isinstance(made, FunctionType):
-            held = vars(next((f for f, clone in self._made.values() if clone is made), made))
+            f = next((f for f, clone in self._made.values() if clone is made), made)
+            held = vars(f)
+            if n in OF_FUNCTIONS:
+                return self.proxy(self.note(ATTRIBUTE, f, n, f"{f.__name__}.{n}"), n)
             if n in held:
                 return self.read(NAME, held, n, n)
             self.note(NAME, held, n, n)
@@ -277,6 +324,23 @@ class Proxies:
         if found is not MISSING and not is_data(found) and self._note_own(x, n, f"{name}.{n}"):
             return self.read(ATTRIBUTE, x, n, f"{name}.{n}")
         return getattr(made, n, *default)
+
+    def having(self, made: Any, n: str) -> bool:
+        """Tell like `hasattr` whether there is an attribute."""
+        if is_traced(made):  # which answers to more
+            return hasattr(made.number, n)
+        try:
+            self.getting(made, n)
+        except AttributeError:
+            return False
+        return True
+
+    def superior(self, *args: Any) -> Any:
+        """Return `super`, with the class itself where the function names a class that is derived here."""
+        if not args:
+            frame = sys._getframe(1)
+            return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
+        return super(*[self._derived.get(x, x) if isinstance(x, type) else x for x in args])
 
     def _getter(self, x: Any, name: str) -> Any:
         """Replace an `operator.attrgetter` by a function."""
@@ -300,9 +364,11 @@ class Proxies:
 
     def root(self, f: Any) -> Any:
         """Return the proxy of the recorded function."""
+        if type(f) is functools.partial:  # the signature has these defaults, the clone has not
+            self.note(CALL, lambda: tuple(f.keywords.items()), None, "the keywords of itself")
         if not isinstance(f, FunctionType):
             return self.proxy(f, "itself")
-        if f.__kwdefaults__:  # the signature has these defaults, the clone has not
+        if f.__kwdefaults__:
             self.note(CALL, lambda: tuple((f.__kwdefaults__ or {}).items()), None, f"how {f.__name__} is defined")
         return self._clone(f)
 
@@ -311,6 +377,7 @@ class Proxies:
         if f is importlib.import_module:
             return self.importing(f)
         followed = f.__code__ in self.ran or hasattr(f, "__wrapped__") or not self.mentioned.isdisjoint(vars(f))
+        followed = followed or not self.mentioned.isdisjoint(OF_FUNCTIONS)
         return self._clone(f) if followed else f
 
     def _clone(self, f: FunctionType) -> Any:
@@ -334,7 +401,9 @@ class Proxies:
         made.__dict__.update(
             {n: self.read(NAME, vars(f), n, f"{f.__name__}.{n}") for n in vars(f) if n in self.mentioned}
         )
-        made.__module__, made.__qualname__ = f.__module__, f.__qualname__
+        made.__module__, made.__qualname__, made.__doc__ = f.__module__, f.__qualname__, f.__doc__
+        for n in self.mentioned.intersection(FUNCTION_NAMES):
+            setattr(made, n, self.read(ATTRIBUTE, f, n, f"{f.__name__}.{n}"))
         return made
 
     def _method(self, x: MethodType, name: str) -> Any:
@@ -390,6 +459,7 @@ class Proxies:
                 self.note(NAME, names, key, f"{name}.{key}")
                 return self.read(NAME, names, "__getattr__", f"{name}.__getattr__")(key)
             if self.note(NAME, names, key, f"{name}.{key}") is MISSING and not hasattr(ModuleType, key):
+                self.note(NAME, names, "__getattr__", f"{name}.__getattr__")
                 raise AttributeError(f"module {x.__name__!r} has no attribute {key!r}", name=key, obj=x)
             if fixed:  # math.pi stays a constant
                 vars(view)[key] = found = self.proxy(names.get(key, MISSING), f"{name}.{key}")  # and is found at once
@@ -436,7 +506,7 @@ class Proxies:
         self._keep(x, made if isinstance(x, dict) else MappingProxyType(made))
         keys = list(x)
         if isinstance(x, defaultdict):
-            made.default_factory = self.proxy(x.default_factory, name)
+            made.default_factory = self.read(ATTRIBUTE, x, "default_factory", f"{name}.default_factory")
         if not all(type(key) in PLAIN for key in keys):
             made.clear()
         for key, item in zip(keys, self._contents(x, list(x.values()), keys, name), strict=True):
@@ -457,7 +527,7 @@ class Proxies:
         if x.dtype != np.float64:
             self._note_array(x, name)
             return self._keep(x, presented(x.copy()))
-        numbers = self._numbers(x, x.shape, x.ravel().tolist(), name)
+        numbers = self._numbers(x, x.shape, [*x.ravel()], name)  # which keep the type of NumPy
         made: Any = np.fromiter(numbers, object, len(numbers))  # does not ask each whether it is a sequence
         return self._keep(x, presented(made.reshape(x.shape)))
 
@@ -499,9 +569,9 @@ class Proxies:
         object: it does override it, or the class has no function there.
         """
         found = of_class(type(x), n)
-        if not hasattr(type(found), "__get__"):
+        if not has(found, "__get__"):
             return True
-        if isinstance(found, (FunctionType, staticmethod, classmethod)):
+        if type(found) in METHODS:
             self.note(ATTRIBUTE, x, n, name)
         else:
             held = weakref.ref(x) if id(x) in self.passed else lambda: x
@@ -528,8 +598,9 @@ class Proxies:
         bases = [self.proxy(base, base.__name__) for base in x.__bases__]
         derived = [base for base, real in zip(bases, x.__bases__, strict=True) if base is not real]
         meta: Any = type(x)
-        made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__})
+        made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__, "__doc__": x.__doc__})
         self._keep(x, made)
+        self._derived[made] = x
         made.__qualname__ = x.__qualname__
         made.__getattr__ = lambda proxy, n: self._attribute(proxy, n)
         for n, thing in list(vars(x).items()):
@@ -551,11 +622,22 @@ class Proxies:
         return n in self.mentioned or (isinstance(thing, DATA) and not self.mentioned.isdisjoint(GETTERS))
 
     def _note_absent(self, kind: type, name: str) -> None:
+        """Note what a class lacks of the names in the code, and what no name tells: its bases, its special methods."""
         for n in self.mentioned.difference(vars(kind)):
             self.note(CLASS, kind, n, f"{name}.{n}")
+        if id(kind) not in self._defined:
+            self._defined.add(id(kind))
+            state = functools.partial(definition_of, kind)
+            place = Place(CALL, state, None, state(), None, f"how the class {name} is defined")
+            self.groups.setdefault(id(kind), PlaceGroup(kind, None)).places.append(place)
+            for n in CLASS_NAMES:  # they change without a new version
+                if n in self.mentioned or not self.mentioned.isdisjoint(GETTERS):
+                    self.note(ATTRIBUTE, kind, n, f"{name}.{n}")
 
     def _is_followed(self, f: Any) -> bool:
-        return getattr(f, "__code__", None) in self.ran or hasattr(f, "__wrapped__")
+        if type(f) is FunctionType:
+            return f.__code__ in self.ran or "__wrapped__" in vars(f)
+        return type(f).__name__ == CYTHON and hasattr(f, "__wrapped__")
 
     def _refuse(self, why: str) -> None:
         if self.recorder.open:
@@ -571,32 +653,42 @@ class Proxies:
             Unrecordable: its type is written in C, and it may change unnoticed.
         """
         kind = type(x)
-        if isinstance(x, np.void):
-            self._refuse(f"it reads {name}, a record of an array, which may change without being seen: read the array")
-        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
-            if x.__self__ is not None and not isinstance(x.__self__, (ModuleType, type)):
+        if kind is decimal.Decimal or x is decimal.Decimal:
+            self.note(CALL, decimal_context, None, "the context of decimal numbers")
+        if issubclass(kind, np.void):
+            self._refuse(
+                f"it reads {name}, a record of an array, which may change without being seen: let it read the fields "
+                "of the array, as in rows['x'][k], or pass their numbers"
+            )
+        if kind in (BuiltinFunctionType, MethodWrapperType):
+            if x.__self__ is not None and not issubclass(type(x.__self__), (ModuleType, type)):
                 self.freeze(x.__self__, name)
             return x
-        if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, CONSTANT) and not is_python(kind)):
+        if issubclass(kind, (CallPath, weakref.ref)) or (issubclass(kind, CONSTANT) and not is_python(kind)):
             return x
-        if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
+        if x is MISSING or kind in (Value, Many) or id(x) in self._frozen or id(x) in STANDINS:
             return x
         self._frozen[id(x)] = x
-        if isinstance(x, FunctionType):
+        if len(self._frozen) > policy.REACHED:
+            self._refuse(policy.too_much(name))
+        if kind is FunctionType:
             self._freeze_function(x)
         elif kind in PARTS:
             for part in PARTS[kind](x):
                 self.freeze(part, name)
-        elif isinstance(x, type):
+        elif issubclass(kind, type):
             self._freeze_class(x, name)
         elif kind is LRU_CACHE:
             self._note_cache(x, name)
         elif kind is np.ndarray:
             self._note_array(x, name)
-        elif isinstance(x, array):
+        elif issubclass(kind, array):
             self.note(CALL, x.tobytes, None, name)
-        elif isinstance(x, np.ndarray):
-            self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
+        elif issubclass(kind, np.ndarray):
+            self._refuse(
+                f"it reads {name}, a {kind.__name__}, which is more than its numbers: let it read a plain array, as "
+                "np.array(x) is, or pass the numbers"
+            )
         else:
             self._freeze_object(x, name)
         return x
@@ -628,31 +720,38 @@ class Proxies:
 
     def _freeze_object(self, x: Any, name: str) -> None:
         kind = type(x)
-        if isinstance(x, (weakref.WeakSet, weakref.WeakValueDictionary)):
-            self._refuse(f"it reads {name}, a {kind.__name__}, which may change without being seen")
-        if isinstance(x, enum.Enum):
+        if issubclass(kind, (weakref.WeakSet, weakref.WeakValueDictionary)):
+            self._refuse(
+                f"it reads {name}, a {kind.__name__}, which may change without being seen: let it read a list or a dict"
+            )
+        if issubclass(kind, enum.Enum):
             self.freeze(self.note(ATTRIBUTE, x, "_value_", f"{name}.value"), f"{name}.value")
         state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
-        if isinstance(x, (list, dict, deque, MappingProxyType)):
-            keys = None if isinstance(x, (list, deque)) else list(x)
-            values = list(x) if isinstance(x, (list, deque)) else list(x.values())
+        if issubclass(kind, (list, dict, deque, MappingProxyType)):
+            keys = None if issubclass(kind, (list, deque)) else list(x)
+            values = list(x) if keys is None else list(x.values())
             self.items.append(Items(x, values, None, keys, name))
             for item in values:
                 self.freeze(item, name)
-        elif isinstance(x, (set, frozenset)):
+        elif issubclass(kind, (set, frozenset)):
             self.items.append(Items(x, list(x), None, None, name))
-        elif isinstance(x, tuple):
-            for item in x:
+        elif issubclass(kind, tuple):
+            for item in tuple.__iter__(x):
                 self.freeze(item, name)
-        elif state is not object and not (issubclass(state, SEEN) or hasattr(kind, "__get__")):  # no descriptor
+        elif state is not object and not (issubclass(state, SEEN) or has(x, "__get__")):  # no descriptor
             what = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
-            self._refuse(f"it reads {name}, a {what}, which is written in C and may change without being seen")
+            self._refuse(
+                f"it reads {name}, a {what}, which is written in C and may change without being seen: take its numbers "
+                "out before the call, and pass them"
+            )
         self._freeze_class(kind, kind.__name__)
         self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
         every = self.reads_all or walks(kind, self.mentioned) or any(map(is_opaque, kind.__mro__))
         for n in attributes_of(x) if every else [n for n in self.mentioned if n[:2] != "__"]:
             found = of_class(kind, n)
-            at_object = found is MISSING or isinstance(found, MemberDescriptorType)
+            if every and is_data(found) and n in dict_of(x):  # what a property keeps under its own name
+                self.freeze(self.note(NAME, dict_of(x), n, f"{name}.{n}"), f"{name}.{n}")
+            at_object = found is MISSING or type(found) in (MemberDescriptorType, GetSetDescriptorType)
             if at_object or (not is_data(found) and self._note_own(x, n, f"{name}.{n}")):
                 self.freeze(self.note(ATTRIBUTE, x, n, f"{name}.{n}"), f"{name}.{n}")
 
@@ -673,9 +772,10 @@ class Proxies:
             return
         if code not in self._closures and code.co_freevars:
             self._freeze_method(frame)
-        if code not in self._closures and set(code.co_freevars) - {"__class__"}:
-            self._refuse(f"it has {code.co_name} called in a way that cannot be followed")
+        if not (code in self._closures or code in self._inner) and set(code.co_freevars) - {"__class__"}:
+            self._refuse(f"it has {place_of(code)} called by an object that cannot be followed: {BY_NAME}")
         self._uncloned.add(at)
+        self._inner.update([x for x in code.co_consts if isinstance(x, CodeType)])  # closes over what this code has
         for name in names_of(code)[0]:
             self.freeze(self.note(NAME, frame.f_globals, name, name), name)
 
@@ -685,13 +785,14 @@ class Proxies:
         x = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         for base in (x if isinstance(x, type) else type(x)).__mro__:
             for part in [part for thing in list(vars(base).values()) for part in parts_of(thing)]:
-                if getattr(part, "__code__", None) is code:
+                if type(part) is FunctionType and part.__code__ is code:
                     self._freeze_function(part)
 
     # -- after recording ----------------------------------------------------------------------------------------------
 
     def release(self) -> None:
         self._made, self._originals, self._views, self._frozen, self.seen, self.recorder = {}, {}, {}, {}, {}, None
+        self._derived = {}
 
     def values(self) -> set[int]:
         """Return the identities of the Values that stand for captured floats."""

@@ -8,36 +8,38 @@ effect.
 
 from __future__ import annotations
 
+import abc
 import builtins
-import dis
 import functools
 import importlib
 import random
 import sys
 import zlib
 from array import array
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from itertools import pairwise
 from operator import attrgetter, is_, methodcaller
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.call import MISSING, CallPath, look
+from wengert.compiler import policy
+from wengert.compiler.call import MISSING, CallPath, attributes_of, dict_of, look
+from wengert.compiler.trace.advice import effect_of_call
+from wengert.compiler.trace.bytecode import bytecode_of, names_of, tells_bools, tells_numbers
 from wengert.compiler.trace.call_trace import CallTrace, is_aside
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_python, is_standard
-from wengert.compiler.trace.proxies import CELL, READS_ALL, attributes_of, closes_over, names_of, own, spelt, walks
-from wengert.compiler.trace.randomness import random_state
-from wengert.compiler.trace.recorder import watching
+from wengert.compiler.trace.proxies import CELL, READS_ALL, closes_over, has, inner, own, spelt, walks
+from wengert.compiler.trace.randomness import SHARED, draws_for_all, is_alone, random_state
+from wengert.compiler.trace.recorder import SWITCHES, watching
 from wengert.engine import Value
 from wengert.ops import TABLE
 
-__all__ = ["DRAWS", "PurityCheck"]
+__all__ = ["DRAWS", "DrawsCheck", "PurityCheck"]
 
-DRAWS = "it draws random numbers"
+DRAWS = "it draws random numbers: draw them outside of the function, and pass them"
 
 SAYING = frozenset(["print", "input", "open", "breakpoint", "now", "today", "utcnow"])
 IMPURE = SAYING | frozenset(["exec", "eval", "compile", "__import__", "setattr", "delattr", "id", "globals", "locals"])
@@ -45,13 +47,19 @@ MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_fu
                      "_bisect", "_statistics", "_struct", "_json", "_sre", "re", "copy", "copyreg", "_abc", "array",
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
                      "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
-                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv"])  # fmt: skip
+                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv",
+                     "_hashlib", "_md5", "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "zlib",
+                     "binascii"])  # fmt: skip
 _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
-TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # before an `is`
 COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
+ABSTRACT = frozenset([abc.ABCMeta.__instancecheck__.__code__, abc.ABCMeta.__subclasscheck__.__code__])
+STATES = frozenset(["bit_generator", "get_state", "getstate"])  # they return the state of a random number generator
+SETTINGS = frozenset(["getbufsize", "geterr", "geterrcall", "setbufsize", "seterr", "seterrcall"])
+GENERATORS = (random.Random, np.random.RandomState, np.random.MT19937)
+OF_RANDOM = vars(random)
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # the code that imports a module for the first time
 
 
@@ -67,6 +75,8 @@ class PurityCheck:
         effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
         changed: the object that was changed; None for an import.
+        asks_abstract: True if it asks whether an object is of an abstract class, with which others may be registered.
+        draws: True if it was seen to call a random number generator that all threads share.
         path: the calls that were made.
     """
 
@@ -77,13 +87,18 @@ class PurityCheck:
         self.effect: str = ""
         self.change: str = ""
         self.changed: Any = None
+        self.draws: bool = False
+        self.asks_abstract: bool = False
+        self.operations: int = 0  # the nodes that the run computed
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})
         self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._numbers: list[tuple[float, float]] = []
         self._objects: list[tuple[Any, str]] = []  # whose attributes are noted when the code names them
+        self._noted: dict[int, set[str]] = {}  # the names of attributes that were noted, by the object's identity
         self.seen: dict[int, Any] = {}
+        self._reached: int = 0  # of these, Values in lists aside
         self._classes: set[type] = set()
         self.reads_all: bool = False
         self.walks_all: bool = False  # names are computed, so all attributes are noted
@@ -99,42 +114,48 @@ class PurityCheck:
             kind = type(x)
             if not (kind is float or kind in PLAIN or x is MISSING or id(x) in self.seen):
                 self.seen[id(x)] = x
+                self._reached += 1
+                if self._reached > policy.REACHED:
+                    self.effect = self.effect or policy.too_much(name)
+                    return
                 waiting += self._entered(x, kind, name)
 
     def _entered(self, x: Any, kind: Any, name: str) -> Any:
-        """Note one object, and return what can be reached from it."""
-        if isinstance(x, Value):
+        """Note one object, and return what can be reached from it. No code of its class runs."""
+        if issubclass(kind, Value):
             self._note_value(x)
             return ()
         if kind is FunctionType:
             found = [(look(CELL, cell, None), free) for free, cell in closes_over(x)]
             for free, cell in closes_over(x):
                 self._keep(cell, free, lambda cell: [look(CELL, cell, None)])
-            wrapped = getattr(x, "__wrapped__", None)
-            held = [(each, x.__name__) for each in (x.__defaults__, x.__kwdefaults__, wrapped) if each]
+            wrapped = vars(x).get("__wrapped__")
+            held = [(each, x.__name__) for each in (x.__defaults__, x.__kwdefaults__, wrapped) if each is not None]
             return [*found, *held, *self._object(x, name)]
         if kind is MethodType:
             return (x.__func__, name), (x.__self__, name)
-        if isinstance(x, LRU_CACHE):
-            self.path.cached.add(id(getattr(x.__wrapped__, "__code__", None)))
+        if kind is LRU_CACHE:
+            if type(x.__wrapped__) is FunctionType:
+                self.path.cached.add(id(x.__wrapped__.__code__))
             self._keep(x, f"the cache of {name}", lambda x: x.cache_info()[1::2])
             return ((x.__wrapped__, name),)
-        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
+        if kind in (BuiltinFunctionType, MethodWrapperType):
             of = x.__self__
-            return () if of is None or isinstance(of, (ModuleType, type)) else ((of, name),)
-        if isinstance(x, (attrgetter, methodcaller)):  # their names are not in any code
+            return () if of is None or issubclass(type(of), (ModuleType, type)) else ((of, name),)
+        if kind in (attrgetter, methodcaller):  # their names are not in any code
             self.walks_all = True
             return [pair for y, of in list(self._objects) for pair in self._attributes(y, of, set())]
-        if isinstance(x, functools.partial):
+        if issubclass(kind, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
-        if isinstance(x, CallPath):  # its own cache is no effect
+        if issubclass(kind, CallPath):  # its own cache is no effect
             return [(x.function, name)]
-        if isinstance(x, tuple):
-            return [(item, f"{name}[{n}]") for n, item in enumerate(x) if type(item) is not float]
-        if isinstance(x, (list, deque)):
-            self._keep(x, name, list)
+        if issubclass(kind, tuple):
+            return [(item, f"{name}[{n}]") for n, item in enumerate(tuple.__iter__(x)) if type(item) is not float]
+        if issubclass(kind, (list, deque)):
+            items = list.__iter__ if issubclass(kind, list) else deque.__iter__
+            self._keep(x, name, lambda x: [*items(x)])
             found = []
-            for n, item in enumerate(x):
+            for n, item in enumerate(items(x)):
                 if type(item) is Value:  # there may be many, and none needs a name
                     if id(item) not in self.seen:
                         self.seen[id(item)] = item
@@ -142,30 +163,32 @@ class PurityCheck:
                 elif type(item) is not float:
                     found.append((item, f"{name}[{n}]"))
             return found if kind in (list, deque) else [*found, *self._object(x, name)]
-        if isinstance(x, dict):
-            self._keep(x, name, lambda x: [*x, *x.values()])
-            found = [(item, f"{name}[{spelt(key)}]") for key, item in x.items() if type(item) is not float]
+        if issubclass(kind, dict):
+            self._keep(x, name, lambda x: [*dict.__iter__(x), *dict.values(x)])
+            found = [(item, f"{name}[{spelt(key)}]") for key, item in dict.items(x) if type(item) is not float]
+            if issubclass(kind, defaultdict):
+                found.append((x.default_factory, name))
             return found if kind is dict else [*found, *self._object(x, name)]
-        if isinstance(x, (set, bytearray, array)):
-            self._keep(x, name, frozenset if isinstance(x, set) else bytes)
-            return [(item, name) for item in x] if isinstance(x, set) else ()
-        if isinstance(x, np.ndarray):
+        if issubclass(kind, (set, bytearray, array)):
+            self._keep(x, name, frozenset if issubclass(kind, set) else bytes)
+            return [(item, name) for item in set.__iter__(x)] if issubclass(kind, set) else ()
+        if issubclass(kind, np.ndarray):
             if x.dtype != object:
                 self._keep(x, name, lambda x: (x.shape, zlib.crc32(x.tobytes())))
                 return ()
             self._keep(x, name, lambda x: x.ravel().tolist())
             return [(item, name) for item in x.ravel().tolist()]
-        if isinstance(x, random.SystemRandom):  # which has no state to compare
+        if issubclass(kind, random.SystemRandom):  # which has no state to compare
             self.effect = self.effect or DRAWS
-        elif isinstance(x, random.Random):
+        elif issubclass(kind, random.Random):
             self._keep(x, name, lambda x: x.getstate())
-        elif isinstance(x, np.random.Generator):
+        elif issubclass(kind, np.random.Generator):
             self._keep(x, name, lambda x: str(x.bit_generator.state))
-        elif isinstance(x, np.random.RandomState):
+        elif issubclass(kind, np.random.RandomState):
             self._keep(x, name, lambda x: str(x.get_state()))
-        elif isinstance(x, CONSUMED) or (hasattr(kind, "__next__") and not is_python(kind)):
-            self.effect = self.effect or f"it reads {name}, an iterator, which can be read once"
-        elif isinstance(x, type):
+        elif issubclass(kind, CONSUMED) or (has(x, "__next__") and not is_python(kind)):
+            self.effect = self.effect or f"it reads {name}, an iterator, which can be read once: make a list of it"
+        elif issubclass(kind, type):
             return self._of_class(x, name)
         else:
             return [(kind, kind.__name__), *self._object(x, name)]
@@ -181,9 +204,9 @@ class PurityCheck:
                 self._classes.add(base)
                 self._keep(base, name, lambda x: [*vars(x).values()])
                 for n, thing in list(vars(base).items()):
-                    inner = getattr(thing, "__func__", getattr(thing, "fget", thing))
-                    if callable(inner) or not n.startswith("__"):
-                        yield inner, n
+                    part = thing.fget if issubclass(type(thing), property) else inner(thing)
+                    if has(part, "__call__") or not n.startswith("__"):
+                        yield part, n
 
     def _object(self, x: Any, name: str) -> list[tuple[Any, str]]:
         """Note an object's own attributes, as far as the code names them."""
@@ -193,17 +216,20 @@ class PurityCheck:
     def _attributes(self, x: Any, name: str, names: set[str]) -> list[tuple[Any, str]]:
         """Note some attributes of an object or a module, and return their values."""
         named = [n for n in names if n[:2] != "__"]
-        if isinstance(x, ModuleType):
-            there = vars(x)
+        if issubclass(type(x), ModuleType):
+            there = dict_of(x)
             if is_known(there):
                 return []
-            self._keep(x, name, lambda x: [vars(x).get(n, MISSING) for n in named])
+            self._keep(x, name, lambda x: [dict_of(x).get(n, MISSING) for n in named])
             return [(there[n], f"{name}.{n}") for n in named if n in there]
         if self.reads_all or self.walks_all or walks(type(x), self.mentioned):
-            self._keep(x, name, lambda x: [getattr(x, n, None) for n in attributes_of(x)])
-            return [(getattr(x, n), f"{name}.{n}") for n in attributes_of(x)]
+            every, noted = attributes_of(x), self._noted.get(id(x), set())  # these may have changed meanwhile
+            self._keep(x, name, lambda x: tuple(attributes_of(x)))
+            self._keep(x, name, lambda x: [own(x, n) for n in every if n not in noted])
+            return [(own(x, n), f"{name}.{n}") for n in every]
         then = [own(x, n) for n in named]
         if named:
+            self._noted.setdefault(id(x), set()).update(named)
             self._saved.append((x, name, lambda x: [own(x, n) for n in named], then))
         return [(found, f"{name}.{n}") for n, found in zip(named, then, strict=True)]
 
@@ -215,12 +241,14 @@ class PurityCheck:
         read, written, attributes = names_of(code)
         new = set(attributes) - self.mentioned
         self.mentioned |= attributes
-        self.tells_bools |= tells_bools(code)
+        self.tells_bools |= tells_bools(code, names)
+        if tells_numbers(code):
+            self.effect = self.effect or "it asks by `is` whether a number is a constant: write =="
         if written:
             asked = sorted(written)
             self._keep(names, f"the global {asked[0]}", lambda names: [names.get(n, MISSING) for n in asked])
         waiting = [(names[n], n) for n in read if n in names]
-        waiting += [(sys.modules[n], n) for n in imported_by(code) if n in sys.modules]
+        waiting += [(sys.modules[n], n) for n in bytecode_of(code).imported if n in sys.modules]
         self.walks_all |= not COMPUTED.isdisjoint(attributes)
         self.reads_all |= not READS_ALL.isdisjoint(new)
         if new:
@@ -231,16 +259,21 @@ class PurityCheck:
     def _keep(self, x: Any, name: str, state: Callable[[Any], Any]) -> None:
         self._saved.append((x, name, state, state(x)))
 
-    def compare(self) -> None:
+    def compare(self, alone: bool) -> None:
+        """Look for changes. Values that have changed are the function's doing, unless another thread ran meanwhile."""
         if self.effect or self.change:
             return
         for x, name, state, then in self._saved:
             if not _same(state(x), then):
-                self.change, self.changed = f"it changes {name}", x
+                self.change = f"it changes {name}" if alone else f"it, or another thread meanwhile, changes {name}"
+                self.changed = x
                 return
         now = [(v._data, v.grad) for v in self._values]
         if now != self._numbers and repr(now) != repr(self._numbers):  # as text nan equals nan
-            self.effect = "it changes the data or the gradient of a Value"
+            if alone:
+                self.effect = "it changes the data or the gradient of a Value: do it outside of the function"
+            else:
+                self.change = "it, or another thread meanwhile, changes the data or the gradient of a Value"
 
     # -- during the run -----------------------------------------------------------------------------------------------
 
@@ -250,13 +283,27 @@ class PurityCheck:
 
     def run(self, call: Callable[[], Any]) -> Any:
         """Make the call and return its result; afterwards `effect` and `change` say what it did."""
-        before = random_state()
+        before, alone = random_state(), is_alone()
         with watching():
             result = self.path.follow(call, self)
+        alone = alone and is_alone()
+        if self.path.has_switched:
+            self.effect = self.effect or SWITCHES
         if random_state() != before:
-            self.effect = self.effect or DRAWS
-        self.compare()
+            if self.draws or alone:
+                self.effect = self.effect or DRAWS
+            elif self._may_draw():
+                self.change = self.change or "random numbers were drawn meanwhile, perhaps by another thread"
+        if (asked := STATES & self.mentioned) and self._may_draw():
+            self.effect = self.effect or f"it names {min(asked)}: a random number generator has another state each time"
+        self.compare(alone)
         return result
+
+    def _may_draw(self) -> bool:
+        """Return True if the function can reach a random number generator that all share, by any name in its code."""
+        if self.walks_all or not self.mentioned.isdisjoint(("random", "modules", "import_module")):
+            return True
+        return any(type(x) in GENERATORS or x is random for x in list(self.seen.values()))
 
     def is_over(self) -> bool:
         """Return True if it has an effect, so that this run will not be recorded."""
@@ -265,6 +312,13 @@ class PurityCheck:
     def enters(self, frame: Any) -> bool:
         """Take note of a call. Return True for code whose later calls tell nothing new."""
         code = frame.f_code
+        if frame.f_globals is OF_RANDOM:
+            self.draws |= frame.f_locals.get("self") is SHARED
+            return False
+        if (setting := setting_asked(frame)) is not None:
+            self.effect = self.effect or setting
+            return False
+        self.asks_abstract |= code in ABSTRACT
         if not is_known(frame.f_globals):
             if is_aside(frame):
                 return False
@@ -286,24 +340,64 @@ class PurityCheck:
         """
         by_user = not is_standard(frame.f_code)
         of = getattr(function, "__self__", None)
+        self.draws |= draws_for_all(of)
         if _is_pure(function, by_user):
             return by_user and isinstance(of, ModuleType)
         owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
-        self.effect = f"it calls {owner}{function.__name__}, which has side effects or returns another result each time"
+        self.effect = effect_of_call(frame, f"{owner}{function.__name__}")
         return False
 
 
-@functools.lru_cache(4096)
-def imported_by(code: CodeType) -> tuple[str, ...]:
-    return tuple([step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"])
+def setting_asked(frame: Any) -> str | None:
+    """Explain which of NumPy's settings code asks for, or sets, if it is the user's; None if it does not.
+
+    They are state inside C, and an array is printed by them.
+    """
+    module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
+    if module.endswith("._ufunc_config") and name in SETTINGS:
+        what = f"it calls numpy.{name}"
+    elif module.endswith(".arrayprint"):
+        what = f"it calls numpy.{name}" if "printoptions" in name else "it prints an array"
+    else:
+        return None
+    if frame.f_back is not None and is_known(frame.f_back.f_globals):  # which is not followed
+        return None
+    return (
+        f"{what}, which depends on settings of NumPy that may change: do that outside, and pass what it takes from it"
+    )
 
 
-@functools.lru_cache(4096)
-def tells_bools(code: CodeType) -> bool:
-    """Return True for code that may ask whether a bool is another one: ``x is True``, ``(a > 0) is b``."""
-    pairs = pairwise(dis.get_instructions(code))
-    asked = [a for a, b in pairs if b.opname == "IS_OP"]
-    return any(a.opname in TELLING or a.argval in (True, False, "True_", "False_") for a in asked)
+class DrawsCheck:
+    """Finds out whether a call draws random numbers, while other threads may do so too.
+
+    Attributes:
+        asks_abstract: True if it asks whether an object is of an abstract class, with which others may be registered.
+        draws: True if it was seen to call a random number generator that all threads share.
+    """
+
+    def __init__(self) -> None:
+        self.draws: bool = False
+        self.path: CallTrace = CallTrace(set())
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        """Make the call and return its result."""
+        return self.path.follow(call, self)
+
+    def is_over(self) -> bool:
+        return self.draws
+
+    def enters(self, frame: Any) -> bool:
+        """Take note of a call. Return True for code whose later calls tell nothing new."""
+        if frame.f_globals is not OF_RANDOM:
+            return True
+        self.draws |= frame.f_locals.get("self") is SHARED
+        return False
+
+    def calls(self, frame: Any, function: Any) -> bool:
+        """Take note of a call of a C function. Return True if its later calls tell nothing new."""
+        of = getattr(function, "__self__", None)
+        self.draws |= draws_for_all(of)
+        return isinstance(of, ModuleType)
 
 
 def _same(now: Any, then: Any) -> bool:
@@ -324,5 +418,5 @@ def _is_pure(function: Any, by_user: bool) -> bool:
         return False
     module = getattr(function, "__module__", None) or (of if isinstance(of, type) else type(of)).__module__
     if function is sys.getrecursionlimit:  # `inspect.signature` asks for it
-        return True
+        return not by_user
     return module.partition(".")[0] in MODULES or (module == "_thread" and not by_user)

@@ -1,4 +1,6 @@
-"""Reads the state of the global random number generators from memory: `random.getstate()` takes 15 µs."""
+"""The random number generators that all threads share: their state is read from memory, as `random.getstate()` takes
+15 µs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["random_state"]
+__all__ = ["SHARED", "draws_for_all", "is_alone", "random_state"]
 
 MERSENNE = 4 * (624 + 1)  # bytes of a Mersenne Twister: its numbers and its position
 WORDS = ctypes.c_uint32 * 3
@@ -41,3 +43,17 @@ def random_state() -> Any:
     if type(shared) is np.random.MT19937:  # whose position comes last
         return own, bytes(WORDS.from_address(shared.ctypes.state_address + MERSENNE - 12))
     return own, str(shared.state)
+
+
+def draws_for_all(x: Any) -> bool:
+    """Return True for a random number generator behind the functions of `random` or `numpy.random`, which all threads
+    share.
+    """
+    if x is SHARED:
+        return True
+    return type(x) is np.random.RandomState and x._bit_generator is np.random.get_bit_generator()  # type: ignore[attr-defined]
+
+
+def is_alone() -> bool:
+    """Return True if this process has no other thread, which might draw or change something meanwhile."""
+    return len(sys._current_frames()) == 1

@@ -16,7 +16,6 @@ from wengert.engine import Value
 __all__ = ["readers_of"]
 
 SCALAR_READERS = {"f": "float", "i": "int", "v": "value"}
-HELD: dict[str, Any] = {"list": list, "tuple": tuple}
 TUPLES: Any = tuple.__len__, tuple.__getitem__
 CONSTANTS = (int, float, bool, str, bytes, complex, type(None))
 
@@ -28,7 +27,7 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
     signature = arguments.signature
     names = arguments.names()
     defaults = [x for name, x in arguments.originals.items() if name not in arguments.passed]
-    if signature.aliased or not all(map(_is_constant, defaults)):
+    if signature.aliased or signature.reason or not all(map(_is_constant, defaults)):
         return None
     places = iter(range(len(arguments.arrays)))
     readers = [
@@ -62,19 +61,19 @@ def _reader(
         return ArgumentReader("fixed", x if type(x) in CONSTANTS else reference_to(x) or x)
     checks_identity = top if isinstance(x, (tuple, dict)) else counted
     if isinstance(shape, ArraySpec):
-        place, held = next(places), tuple([HELD.get(kind) for kind in shape.held.split()])
+        place = next(places)
         if shape.is_scalar and not batched and shape.kind in SCALAR_READERS:
-            kinds = {"numpy f": np.float64, "numpy i": np.int64, "scalar f": float, "scalar i": int}
-            want = kinds.get(f"{shape.held} {shape.kind}")
-            return ArgumentReader(SCALAR_READERS[shape.kind], want, place, checks_identity=checks_identity)
+            return ArgumentReader(SCALAR_READERS[shape.kind], shape.number, place, checks_identity=checks_identity)
         if shape.kind == "v" and type(x) in (list, tuple):
             return ArgumentReader("values", type(x), place, shape.shape, checks_identity=checks_identity)
         if shape.kind not in "fib":
             return None
-        takes_arrays = shape.held == "ndarray" or (batched and not shape.shape)
-        nested = () if None in held else held
+        of_python, in_lists = shape.number in (float, int, bool), np.ndarray not in shape.held
+        lists = shape.held if of_python and in_lists else None
+        array = np.dtype(shape.number) if shape.held[:1] == (np.ndarray,) else None
+        takes_arrays = array is not None or (batched and of_python and not shape.shape)
         return ArgumentReader(
-            "numbers", None, place, shape.shape, nested, (), (), shape.kind, takes_arrays, checks_identity
+            "numbers", shape.number, place, shape.shape, lists, (), (), shape.kind, takes_arrays, checks_identity, array
         )
     kind, plain = shape.kind, shape.kind in (list, tuple, dict)
     if not plain and not (issubclass(kind, tuple) and (kind.__len__, kind.__getitem__) == TUPLES):

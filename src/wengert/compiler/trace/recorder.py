@@ -8,6 +8,7 @@ cannot be recorded stops the recording.
 from __future__ import annotations
 
 import linecache
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from wengert.compiler.trace.tracers import (
     Integer,
     Nesting,
     Number,
+    TooLarge,
     as_operand,
     compared,
     is_traced,
@@ -34,8 +36,9 @@ from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
 __all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing"]
-__all__ += ["watching"]
+__all__ += ["SWITCHES", "leave", "operations_since", "watching"]
 
+SWITCHES = "it switches to another greenlet: call it where nothing waits, and pass it what it waits for"
 STOP = BY_NAME["stop_gradient"]
 PATHS = 8  # paths through the branches of a user's rule that are recorded
 
@@ -65,6 +68,11 @@ class Guard:
         return Guard(self.how, left, right, self.outcome, self.line, words)
 
 
+def operations_since(tick: int) -> int:
+    """Return how many nodes were computed since a tick, in any thread."""
+    return int(Value(0.0)._made - tick) // (node.CODE + 1) - 1
+
+
 @dataclass
 class Recorder:
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
@@ -84,9 +92,13 @@ class Recorder:
     _busy: bool = False
     nests: bool = False  # derivatives that the function calls may become programs of their own: see `nested`
     plain: set[int] = field(default_factory=set)  # the identities of the nodes of arguments that are no Values
+    room: int | None = None  # the operations after which the recording is broken off; None for any number
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
+        room = sys.maxsize if self.room is None else self.began + self.room * (node.CODE + 1)
+        self.last: int = room  # an operation that is younger breaks the recording off
+        self.is_broken_off = False
         self.proxies: Any = None
         self.rules: Any = None  # records operations by a user's rules
         self.nested: Any = None  # calls a derivative
@@ -115,6 +127,15 @@ class Recorder:
         """
         self.nests = False
         raise Nesting
+
+    def break_off(self) -> None:
+        """Stop the recording, as it has more operations than there is room for.
+
+        Raises:
+            TooLarge: always.
+        """
+        self.is_broken_off = True
+        raise TooLarge
 
     def detached(self, x: Any) -> Any:
         """Return a node with the same number through which no gradient flows."""
@@ -232,7 +253,7 @@ class _TracingHook(threading.local):
     def copied(self, x: Any) -> Any:
         """Return a copy of `x`, which is another leaf; None if nothing records."""
         if type(x) is not Value:
-            self.refuse("copies a Value")
+            self.refuse("copies an object of a subclass of Value: write x * 1.0")
         return None if self.recorder is None else STOP(x)
 
     def detached(self, x: Any, number: float) -> Any:
@@ -249,7 +270,7 @@ class _TracingHook(threading.local):
             known = [any(v is value for v in self.recorder.arguments.values()) for value in (x, other)]
             # The signature says which arguments are the same.
             if known != [False, False] and (known != [True, True] or x is other):
-                self.recorder.refuse("asks which Value an argument is")
+                self.recorder.refuse("asks which Value an argument is: pass a number or a flag that tells")
         return x is other
 
     def operands(self, xs: Any) -> Any:
@@ -282,6 +303,15 @@ def recorder_of_thread() -> Recorder | None:
 def is_watched() -> bool:
     """Return True while this thread watches a function, which includes the compiled functions that it calls."""
     return _hook.is_watched
+
+
+def leave(recorder: Recorder | None) -> None:
+    """Stop recording and watching in this thread, as it runs another greenlet than the function's. What the function
+    does when it goes on is computed with plain numbers.
+    """
+    if recorder is not None:
+        recorder.fallback_reason, recorder.open = recorder.fallback_reason or SWITCHES, False
+    _hook.recorder, _hook.is_watched = None, False
 
 
 @contextmanager

@@ -20,15 +20,17 @@ from wengert.compiler.call import Captures
 from wengert.compiler.derive import reverse
 from wengert.compiler.ir import Program, verify
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
+from wengert.compiler.trace.advice import BY_TYPE, place_of
 from wengert.compiler.trace.arguments import Arguments, ArraySpec
 from wengert.compiler.trace.call_trace import CallTrace
 from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.differentiate import operations
+from wengert.compiler.trace.known import is_standard
 from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
 from wengert.compiler.trace.proxies import Proxies
 from wengert.compiler.trace.purity import PurityCheck
-from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, tracing
+from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, operations_since, tracing
 from wengert.compiler.trace.rules import follow_rules, record_rules
 from wengert.compiler.trace.specialization import Guards, Specialization, in_words
 from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
@@ -40,6 +42,7 @@ from wengert.compiler.trace.tracers import (
     Nesting,
     Number,
     Pending,
+    TooLarge,
     as_operand,
     is_traced,
     number_of,
@@ -57,7 +60,6 @@ EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that two numbers a
 ATTEMPTS = 3  # how many choices of other integers are tried
 AXES = 8  # a result with more axes is flattened
 SPARE = 64  # sequences of steps beyond one for each integer
-KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 class Candidate:
@@ -72,6 +74,7 @@ class Candidate:
 
     Attributes:
         nodes: the number of operations.
+        recorded: the same, with those on which the result does not depend.
         shape: the shape of the program's output; () for one number; None for an irregular result.
         kind: the class of the result; Value also for subclasses, and for a structure that holds some.
         dtype: the dtype of the array that `map` returns.
@@ -83,6 +86,7 @@ class Candidate:
         self, run: Any, picks: list[Pick], result: Any, parts: Parts | None, structure: Structure | None
     ) -> None:
         self.nodes: int = run.size
+        self.recorded: int = max(run.recorded, run.size)
         self.structure: Structure | None = structure
         self.shape: tuple[int, ...] | None = run.shape
         self.layout: ResultLayout | None = run.layout
@@ -216,17 +220,19 @@ def record(
     watch: PurityCheck,
     apart: bool = False,
     nests: bool = True,
+    room: int | None = None,
 ) -> Candidate:
     """Run a function on an example, and record it; `result` and `watch` come from the run of the function itself.
 
     For a batch, `apart` keeps a tuple a tuple. If it `nests`, derivatives that the function returns become programs of
-    their own.
+    their own. With more operations than there is `room` for, the recording is broken off.
 
     Raises:
         Unrecordable: it cannot be recorded; the message says why.
+        TooLarge: it was broken off.
     """
     layout = ResultLayout.of(result, apart) if arguments.signature.batched else None
-    trace = partial(_Trace, function, arguments, example, watch, layout)
+    trace = partial(_Trace, function, arguments, example, watch, layout, room=room)
     parts = None if arguments.signature.batched else take_apart(result)
     try:
         run = _nested(trace) if nests else None
@@ -238,7 +244,10 @@ def record(
     results = flat_result(result)[1] if parts is None else parts.leaves
     for got, want in zip(run.kinds, map(kind_of, results), strict=False):
         if got != np.dtype(float if want is Value else want).kind:
-            raise Unrecordable(f"its result is a {want.__name__}, but another kind of number while tracing")
+            raise Unrecordable(
+                f"its result is of type {want.__name__}, but another kind of number while it is recorded: return "
+                "float(x)"
+            )
     picks: list[Pick] = []
     if any(integer.extent and integer.number < 0 and not run.wraps(integer.name) for integer in run.integers):
         run = trace(fixed=True)
@@ -272,8 +281,11 @@ def _stopped(problem: Exception) -> str:
     found = [(frame, n) for frame, n in frames if str(frame.f_globals.get("__name__")).partition(".")[0] != "wengert"]
     lines = [Line(frame.f_code.co_filename, n) for frame, n in found]
     at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # not in a library
-    why = ", which takes plain numbers only" if at and isinstance(problem, TypeError) else ""
-    return f"tracing stopped{at}{why} ({type(problem).__name__}: {problem})"
+    why = ", which takes plain numbers only" if at and isinstance(problem, (TypeError, AttributeError)) else ""
+    return (
+        f"recording stopped{at}{why} ({type(problem).__name__}: {problem}): call this before, and pass its result, or "
+        "write it with operators and the functions of math, numpy and wengert"
+    )
 
 
 class _Trace:
@@ -289,9 +301,10 @@ class _Trace:
         integers: Sequence[int] = (),
         fixed: bool = False,
         nests: bool = False,
+        room: int | None = None,
     ) -> None:
         self.example, self.batched = arguments.numbers(example), arguments.signature.batched
-        self.recorder = Recorder(tells_bools=watch.tells_bools)
+        self.recorder = Recorder(tells_bools=watch.tells_bools, room=room)
         follow_rules(watch.ran)
         self.proxies = self.recorder.proxies = Proxies(self.recorder, watch, arguments.signature.objects())
         self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
@@ -313,7 +326,9 @@ class _Trace:
                 self.value_inputs.append(name)
             else:
                 self.recorder.plain.update(map(id, nodes))
-            return made.item() if leaf.is_scalar else presented(made)
+            if leaf.is_scalar:
+                return made.item()
+            return presented(made) if np.ndarray in leaf.held else made
 
         def run() -> Any:
             clone = self.proxies.root(function)
@@ -325,13 +340,18 @@ class _Trace:
                 self.result = path.follow(run)
         finally:
             self.recorder.open = False
+        self.recorded = operations_since(self.recorder.began)
+        if self.recorder.is_broken_off:  # whatever the function has made of it
+            raise TooLarge
         if self.recorder.fallback_reason:
             raise Unrecordable(self.recorder.fallback_reason)
         if path.steps != watch.path.steps:
             pairs = itertools.zip_longest(watch.path.steps, path.steps)
             step = next(plain or traced for plain, traced in pairs if plain != traced)
-            at = f"an error of {step}" if isinstance(step, str) else f"the call of {step.co_name}"
-            raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
+            at = f"an error of {step}" if isinstance(step, str) else f"the call of {place_of(step)}"
+            is_library = not isinstance(step, str) and is_standard(step)
+            instead = "call it before, and pass its result" if is_library else BY_TYPE
+            raise Unrecordable(f"control flow differed while it was recorded, at {at}: {instead}")
         self.recorder.open = True  # to make operands of the last results
         self.extents = self.bounds()
         self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
@@ -349,7 +369,7 @@ class _Trace:
         self.layout = layout
         if layout is not None:
             if layout.leaves(self.result) is None:
-                raise Unrecordable("its result has another structure while tracing")
+                raise Unrecordable(f"its result has another structure while it is recorded: {BY_TYPE}")
             self.shape = (len(results),)
         if self.parts is not None:  # a regular array, or end to end
             is_regular = self.shape is not None and len(results) == len(self.parts.leaves)
@@ -395,9 +415,7 @@ class _Trace:
         if leaf.kind == "v":
             node = self.recorder.arguments[id(x)] = Value(x._data)
             return node, node
-        of_numpy = leaf.held.endswith(("ndarray", "numpy"))
-        kind: Any = (KINDS if of_numpy else {"f": float, "i": int, "b": bool})[leaf.kind]
-        number = kind(next(integers, int(x)) if leaf.kind == "i" else x)
+        number = leaf.number(next(integers, int(x)) if leaf.kind == "i" else x)
         node = Value(float(number))
         if leaf.kind == "i":
             self.integers.append(Integer(self.recorder, number, node, name, fixed))
@@ -433,16 +451,16 @@ class _Trace:
         number = number_of(x)
         if type(number) not in GIVEN:
             raise Unrecordable(
-                f"its result is a {type(x).__name__}: expected a Value, float, int or bool, or lists of these"
+                f"its result is a {type(x).__name__}: return a Value, float, int or bool, or lists of these"
             )
         if is_traced(x) and x.doubt and (self.shape == () or self.parts is not None):
             x.doubt()
         kind = np.asarray(number).dtype.kind
-        inside = kind != "i" or abs(number) <= EXACT
+        inside = kind in "fb" or abs(number) <= EXACT
         if kind == "i" and is_traced(x) and not x.most <= EXACT:
             inside = self.recorder.guard("within", x, EXACT)
         if not inside:
-            raise Unrecordable("its result is an integer beyond 2**53, which no float is exactly")
+            raise Unrecordable("its result is an integer beyond 2**53, which no float is exactly: return float(n)")
         return kind
 
     def bounds(self) -> dict[str, int]:
@@ -555,7 +573,7 @@ class _Trace:
 
     def lift(self, picks: list[Pick]) -> Lifted:
         if self.shape is None:
-            raise Unliftable("its result is neither a number nor a regular array of numbers")
+            raise Unliftable("its result is neither a number nor a regular array of numbers: return rows of one length")
         outputs: dict[str, Any] = {"out": (self.results, self.shape)}
         if self.nested:  # without the places of their numbers
             own = [x for x, (which, _) in zip(self.results, self.at, strict=True) if which is None] or self.results[:1]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from wengert.compiler.trace.keys import DEPTH, PARTS
 from wengert.errors import DataError
 
-__all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "tree_items", "widened"]
+__all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "tree_items"]
 
 BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD  # positional-only is less
 
@@ -34,8 +35,8 @@ def rows_of(
     """Return a function that takes the arguments of one example by position, and an iterator over the examples of a
     batch, or of a part.
 
-    An item of a list is passed as it is. A row of an array is passed as an array of float64 or int64, or as a Python
-    number. Anything else, such as `self`, is passed to all examples. An object that is passed twice stays one object.
+    An item of a list is passed as it is. A row of an array is passed as an array of its dtype, or as a Python number.
+    Anything else, such as `self`, is passed to all examples. An object that is passed twice stays one object.
 
     Raises:
         DataError: the arguments differ in the number of examples, or there is none.
@@ -92,10 +93,24 @@ def lengths_of(x: Any) -> list[int]:
 
 
 def tree_items(x: Any) -> list[Any]:
-    """List the leaves of nested tuples and dicts."""
-    if isinstance(x, (tuple, dict)):
-        return [item for part in (x.values() if isinstance(x, dict) else x) for item in tree_items(part)]
-    return [x]
+    """List the leaves of nested tuples and dicts: not those that are nested too deep, or where there are too many. The
+    code of their classes does not run.
+    """
+    found: list[Any] = []
+    level = [x]
+    for _ in range(DEPTH + 2):
+        parts = [part for part in level if issubclass(type(part), (tuple, dict))]
+        if not parts:
+            return found + level
+        if len(level) > PARTS:
+            break
+        found += [part for part in level if not issubclass(type(part), (tuple, dict))]
+        level = [item for part in parts for item in _items(part)]
+    return found
+
+
+def _items(x: Any) -> Iterable[Any]:
+    return tuple.__iter__(x) if issubclass(type(x), tuple) else dict.values(x)
 
 
 def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) -> Sequence[Any]:
@@ -109,18 +124,8 @@ def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) ->
             rows = zip(*[_spread(column, count, part, known) for column in x], strict=True)
             made = list(rows) if type(x) is tuple else list(map(getattr(type(x), "_make", type(x)), rows))
         elif isinstance(x, np.ndarray) and x.ndim:
-            items = widened(x)[part]
-            made = items.tolist() if items.ndim == 1 and items.dtype.kind in "fiub" else list(items)
+            made = x[part].tolist() if x.ndim == 1 and x.dtype.kind in "fiub" else list(x[part])
         elif isinstance(x, list):
             made = x[part]
         known[id(x)] = made
     return known[id(x)]
-
-
-def widened(x: Any) -> Any:
-    """Convert an array of integers to int64, of floats to float64; uint64 to float64 if a number is too large."""
-    if type(x) is not np.ndarray or x.dtype.kind not in "fiu":
-        return x
-    if x.dtype.kind in "iu" and not (x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max):
-        return x.astype(np.int64, copy=False)
-    return x.astype(np.float64, copy=False)

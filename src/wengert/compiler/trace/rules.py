@@ -10,7 +10,6 @@ only, the operation is called back instead.
 from __future__ import annotations
 
 import builtins
-import dis
 import math
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.call import MISSING, look
+from wengert.compiler.trace.bytecode import computing
 from wengert.compiler.trace.known import PLAIN
 from wengert.compiler.trace.proxies import CELL
 from wengert.compiler.trace.recorder import PATHS, Opaque, Recorder, Unrecordable
@@ -28,9 +28,6 @@ from wengert.ops import BUILT_IN, TABLE, Op, by_rule, coerce
 
 __all__ = ["follow_rules", "record_rules"]
 
-EFFECTS = ("DELETE_ATTR", "DELETE_DEREF", "DELETE_GLOBAL", "DELETE_NAME", "DELETE_SUBSCR", "IMPORT_", "STORE_ATTR",
-           "LOAD_BUILD_CLASS", "LOAD_SUPER_ATTR", "STORE_GLOBAL", "STORE_NAME", "STORE_SLICE",
-           "STORE_SUBSCR")  # fmt: skip
 COMPUTING = frozenset(["abs", "all", "any", "divmod", "isinstance", "len", "pow", "round", "sorted", "sum"])
 
 
@@ -180,9 +177,10 @@ def _named(f: FunctionType) -> list[Any] | None:
     named += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
     for code in codes:
         codes += [x for x in code.co_consts if isinstance(x, CodeType)]
-        for step in dis.get_instructions(code):
-            if step.opname.startswith(EFFECTS) or (step.opname == "BINARY_OP" and step.argrepr.endswith("=")):
-                return None
+        steps = computing(code)
+        if steps is None:
+            return None
+        for step in steps:
             if step.opname == "STORE_DEREF" and step.argval not in f.__code__.co_cellvars:
                 return None
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):

@@ -11,16 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.compiler import policy
 from wengert.compiler.backends import Kernel, all_finite
 from wengert.compiler.call import Captures, Executable, Workspace
 from wengert.compiler.lift import Lifted
+from wengert.compiler.trace.advice import instead_of
 from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.recorder import Guard
 from wengert.compiler.trace.structure import Structure
 from wengert.compiler.trace.tracers import EXACT, FINITE
 from wengert.compiler.trace.uncompiled import Uncompiled
 
-__all__ = ["Guards", "Specialization", "in_words", "lines_apart"]
+__all__ = ["Guards", "Specialization", "in_words", "lines_apart", "too_many", "too_many_kinds"]
 
 WHAT = ("result", "derivative")
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
@@ -50,15 +52,41 @@ def _spelt(side: Any) -> str:
     return str(int(number)) if math.isfinite(number) and number == int(number) and abs(number) < EXACT else repr(number)
 
 
+def too_many_kinds() -> str:
+    """Explain why there are so many signatures, and what to write instead."""
+    return (
+        f"it is called with more than {policy.SIGNATURES} kinds of arguments in turn: pass numbers that change as "
+        "floats or in lists of one length, and the same objects"
+    )
+
+
+def too_many(specializations: Sequence[Specialization]) -> str:
+    """Explain why there are so many specializations, and what to write instead."""
+    names = sorted({made.stale_capture() for made in specializations} - {""})
+    if len(names) == 1:
+        return f"it reads {names[0]}, which changes between calls: make {names[0]} an argument"
+    if names:
+        return f"it reads {' and '.join(names)}, which change between calls: make them arguments"
+    several = [made.guards for made in specializations]
+    return (
+        f"it takes more than {policy.SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
+        f"{lines_apart(several)}: {instead_of(_differing(several)[:SHOWN])}"
+    )
+
+
 def lines_apart(several: Sequence[Guards]) -> str:
     """Name the lines at which specializations differ, those with the most outcomes first."""
+    found = _differing(several)
+    return "; ".join([*map(str, found[:SHOWN]), *([f"{len(found) - SHOWN} other lines"] if found[SHOWN:] else [])])
+
+
+def _differing(several: Sequence[Guards]) -> list[Any]:
     tables = [_by_line(guards.guards) for guards in several]
     ways = {
         line: len({tuple(map(str, table.get(line, ()))) for table in tables})  # as text nan equals nan
         for line in dict.fromkeys(line for table in tables for line in table)
     }
-    found = sorted([line for line, count in ways.items() if count > 1], key=lambda line: -ways[line])
-    return "; ".join([*map(str, found[:SHOWN]), *([f"{len(found) - SHOWN} other lines"] if found[SHOWN:] else [])])
+    return sorted([line for line, count in ways.items() if count > 1], key=lambda line: -ways[line])
 
 
 def _by_line(guards: Sequence[Guard]) -> dict[Any, list[Guard]]:

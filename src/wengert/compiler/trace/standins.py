@@ -6,33 +6,46 @@ that behave like them. The recorded function finds them under the original names
 
 from __future__ import annotations
 
-import dis
+import functools
 import math
+import operator
+import statistics
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from functools import partial
 from random import Random
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from wengert import interpolation, linalg
-from wengert.compiler.trace.traced_arrays import ASKED, TracedArray, choice, fillable, presented
-from wengert.compiler.trace.tracers import FINITE, Bool, computed, concrete, converted, is_traced, number_of, recorded
+from wengert.compiler.trace.bytecode import bytecode_of
+from wengert.compiler.trace.traced_arrays import ASKED, TracedArray, choice, fillable, presented, quantile
+from wengert.compiler.trace.tracers import (
+    FINITE,
+    FLOATS,
+    Bool,
+    Integer,
+    computed,
+    concrete,
+    converted,
+    is_traced,
+    number_of,
+    recorded,
+)
 from wengert.engine import Value
 from wengert.errors import running
 from wengert.ops import BY_NAME
 
-__all__ = ["STANDINS", "ModuleView"]
+__all__ = ["OF_PYTHON", "STANDINS", "ModuleView"]
 
 ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
         "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
-ASSIGNMENTS = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # to items
+LEAST_SQUARES = 2.0**-900  # a smaller sum of squares has lost digits, or all of them
 ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # for a finite number they raise at most one kind of error
 
 
@@ -71,20 +84,27 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
     """Return Python's max or min, as one operation on traced numbers instead of a chain of comparisons."""
 
     def extreme(*xs: Any, **options: Any) -> Any:
+        if options and options.keys() != {"default"}:  # a key is asked of each item before the next one is made
+            return builtin(*xs, **options)
         found = list(xs[0]) if len(xs) == 1 else xs  # a generator is read once
-        if options and not (found and options.keys() == {"default"}):
+        if options and not found:
             return builtin(found, **options)
         numbers = [number_of(x) for x in found]
         kinds = set(map(type, numbers))
         mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
         mixed = mixed or (len(kinds) > 1 and not kinds.isdisjoint((bool, np.bool_)))
-        if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # the position of a nan matters
+        traced = next((x for x in found if is_traced(x)), None)
+        # The position of a nan matters, and so does which of the arguments it is if the function asks for identity.
+        if mixed or traced is None or any(n != n for n in numbers) or traced.recorder.tells_bools:
             return builtin(found)
         if len(numbers) == 1 and isinstance(numbers[0], int):  # stays an index
             return found[0]
         made = recorded(row, builtin(numbers), *found)
         if len(kinds) > 1 and is_traced(made):  # it has the type of the extreme argument
-            made.doubt, made.recorder.doubts = partial(_asked_at, running(), made.recorder, builtin, found), True
+            made.doubt, made.recorder.doubts = (
+                functools.partial(_asked_at, running(), made.recorder, builtin, found),
+                True,
+            )
         return made
 
     return extreme
@@ -95,6 +115,19 @@ def _asked_at(line: Any, recorder: Any, builtin: Any, found: Any) -> None:
     recorder.line = line
     builtin(found)
     recorder.line = None
+
+
+def _identity(function: Any) -> Callable[[Any, Any], Any]:
+    """Return `operator.is_` or `is_not` for traced bools, each of which is one of two objects."""
+
+    def call(x: Any, y: Any) -> Any:
+        if type(x) is Bool or type(y) is Bool:
+            return function(*[each.concrete() if type(each) is Bool else each for each in (x, y)])
+        if is_traced(x) and is_traced(y):  # as `max` makes a number of two, it may be either
+            x.recorder.refuse(f"asks by operator.{function.__name__} which number an object is: write == or !=")
+        return function(x, y)
+
+    return call
 
 
 def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:
@@ -166,15 +199,87 @@ def _fmod(x: Any, y: Any) -> Any:
     return _copysign(abs(x) % abs(y), x)
 
 
-def _fsum(xs: Any) -> float:
-    """Return `math.fsum`, which cannot be recorded. (From Python 3.12 on `sum` of floats is compensated, too; its
-    replacement adds one by one, which differs by rounding on the scale of the terms.)
+def _fsum(xs: Any) -> Any:
+    """Return `math.fsum`, which rounds once: the rounding errors of all sums are added, too, and a guard passes where
+    what these round away cannot change the result. (From Python 3.12 on `sum` of floats is compensated; its replacement
+    adds one by one, which differs by rounding on the scale of the terms.)
     """
     found = list(xs)
-    traced = next((x for x in found if is_traced(x)), None)
-    if traced is not None:
-        traced.recorder.refuse("calls math.fsum, which rounds once where a program rounds each sum: write sum(...)")
-    return math.fsum(found)
+    if not any(map(is_traced, found)):
+        return math.fsum(found)
+    if not all(type(number_of(x)) in (*FLOATS, int) and not isinstance(x, Value) for x in found):
+        return math.fsum(map(concrete, found))
+    made, error, bound = _sum_of_floats(found)
+    if is_traced(made):
+        recorder = made.recorder
+        certain = recorder.guard("within", made, FINITE) and recorder.guard("eq", made + (error + bound), made)
+        if certain and recorder.guard("eq", made + (error - bound), made):
+            return made
+    return math.fsum(map(concrete, found))
+
+
+def _sum_of_floats(xs: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """Return the sum of numbers as in twice the digits, what it was rounded by, and a bound for the rest."""
+    terms = [converted(x, float) for x in xs]
+    total, errors, size = terms[0], 0.0, 0.0
+    for x in terms[1:]:
+        total, error = _with_error(total, x)
+        errors, size = errors + error, size + abs(error)
+    return *_with_error(total, errors), size * (len(terms) * 2.0**-51)
+
+
+def _with_error(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return a sum of floats and its rounding error, which is a float (Knuth)."""
+    made = x + y
+    of_y = made - x
+    return made, (x - (made - of_y)) + (y - of_y)
+
+
+def _mean(function: Any) -> Callable[..., Any]:
+    """Return `mean` or `fmean` of `statistics`."""
+
+    def mean(data: Any, *weights: Any, **named: Any) -> Any:
+        found = list(data)
+        if weights or named or not _are_floats(found):
+            return function([*map(concrete, found)], *map(concrete, weights), **named)
+        if function is statistics.fmean:
+            return _fsum(found) / len(found)
+        made = _sum_of_floats(found)[0] / len(found)
+        if is_traced(made) and not made.recorder.guard("within", made, FINITE):
+            return function([*map(concrete, found)])
+        return converted(made, np.float64) if type(number_of(found[0])) is np.float64 else made
+
+    return mean
+
+
+def _spread(function: Any, of_sample: bool, is_root: bool) -> Callable[..., Any]:
+    """Return the variance or the standard deviation of `statistics`, of a sample or of a population."""
+
+    def spread(data: Any, *center: Any, **named: Any) -> Any:
+        found = list(data)
+        if center or named or len(found) <= of_sample or not _are_floats(found):
+            return function([*map(concrete, found)], *map(concrete, center), **named)
+        mean = _sum_of_floats(found)[0] / len(found)
+        away = [x - mean for x in found]
+        squares, rest = _sum_of_floats([x * x for x in away])[0], _sum_of_floats(away)[0]
+        made = (squares - rest * rest / len(found)) / (len(found) - of_sample)  # the mean was rounded
+        exact = is_traced(made) and made.recorder.guard("ge", squares, LEAST_SQUARES)
+        exact = exact and made.recorder.guard("le", 1024.0 * rest * rest, squares)
+        if not (exact and made.recorder.guard("within", made, FINITE)):
+            return function([*map(concrete, found)])
+        if is_root:
+            return STANDINS[id(math.sqrt)](made)
+        return converted(made, np.float64) if type(number_of(found[0])) is np.float64 else made
+
+    return spread
+
+
+def _are_floats(found: list[Any]) -> bool:
+    """Return True for floats and constant integers, if one is traced: where `statistics` returns a float."""
+    kinds = {type(number_of(x)) for x in found}
+    constant = all(type(x) is not Integer for x in found) and not any(isinstance(x, Value) for x in found)
+    are_floats = {float} <= kinds <= {float, int} or kinds == {np.float64}
+    return constant and are_floats and any(map(is_traced, found))
 
 
 def _taking(real: Any) -> Callable[..., Any]:
@@ -215,6 +320,18 @@ STANDINS |= {
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
+STANDINS |= {id(f): _identity(f) for f in (operator.is_, operator.is_not)}
+OF_PYTHON: dict[Any, Any] = {f: _mean(f) for f in (statistics.mean, statistics.fmean)}  # by functions in Python
+OF_PYTHON |= {
+    f: _spread(f, of_sample, is_root)
+    for f, of_sample, is_root in (
+        (statistics.variance, True, False),
+        (statistics.stdev, True, True),
+        (statistics.pvariance, False, False),
+        (statistics.pstdev, False, True),
+    )
+}
+STANDINS |= {id(f): made for f, made in OF_PYTHON.items()}
 STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 
 
@@ -223,6 +340,7 @@ class ModuleView(ModuleType):
 
     def __init__(self, module: ModuleType, find: Callable[[str], Any]) -> None:
         super().__init__(module.__name__)
+        vars(self).clear()  # its name and its docstring are looked up, too
         self.__find = find
 
     def __getattr__(self, name: str) -> Any:
@@ -249,14 +367,20 @@ def _holds_traced(x: Any) -> bool:
     return is_traced(x) or isinstance(x, Value) or type(x) is TracedArray
 
 
+def _fills(code: CodeType) -> bool:
+    """Return True for code that may assign items of an array, change it in place, or pass it as ``out=``."""
+    passes = "out" in code.co_names or any(isinstance(x, tuple) and "out" in x for x in code.co_consts)
+    return passes or bytecode_of(code).assigns_items
+
+
 def _filled(function: Any) -> Callable[..., Any]:
-    """Wrap a function of NumPy that makes an array: one of floats takes traced numbers if the caller assigns items."""
+    """Wrap a function of NumPy that makes an array: one of floats takes traced numbers if the caller changes it."""
 
     def call(*args: Any, **named: Any) -> Any:
         args = tuple([np.empty(x.shape, x.dtype) if type(x) is TracedArray else concrete(x) for x in args])
         made = function(*args, **named)
         is_array = type(made) is np.ndarray and made.dtype == np.float64 and made.ndim
-        return fillable(made) if is_array and ASSIGNMENTS.intersection(sys._getframe(1).f_code.co_code[::2]) else made
+        return fillable(made) if is_array and _fills(sys._getframe(1).f_code) else made
 
     return call
 
@@ -276,6 +400,7 @@ def _lists_bools(x: Any) -> bool:
 
 for _name in ("all", "any", "cumsum", "mean", "prod", "std", "sum", "var"):
     STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
+STANDINS |= {id(np.quantile): quantile(np.quantile, 1), id(np.percentile): quantile(np.percentile, 100)}
 for _own, _numpy in (
     *[(getattr(linalg, name), getattr(np.linalg, name)) for name in ("det", "inv", "solve")],
     (interpolation.interp, np.interp),

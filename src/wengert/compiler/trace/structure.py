@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.compiler.trace.advice import BY_TYPE
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.traced_arrays import TracedArray
 from wengert.compiler.trace.tracers import concrete, is_traced
@@ -103,9 +104,9 @@ class Parts:
                 "dicts and arrays of them"
             )
         if len(self._open) > DEEPEST:
-            raise Unrecordable(f"its result has more than {DEEPEST} levels of nested lists")
+            raise Unrecordable(f"its result has more than {DEEPEST} levels of nested lists: return one list of numbers")
         if id(x) in self._open:
-            raise Unrecordable("it returns a container that contains itself")
+            raise Unrecordable("it returns a container that contains itself: return the numbers in it")
         if id(x) in self._places:
             return Repeated(self._places[id(x)])
         place = self._places[id(x)] = len(self.containers)
@@ -116,7 +117,10 @@ class Parts:
             if not x.ndim:
                 raise Unrecordable("its result is an array without axes: return the Value itself")
             if x.dtype not in WIDE:
-                raise Unrecordable(f"it returns an array of {x.dtype}: expected float64, int64, bool, or Values")
+                raise Unrecordable(
+                    f"it returns an array of {x.dtype}, and one of float64, int64, bool or Values is compiled: return "
+                    "x.astype(float)"
+                )
             self.dtypes[place], keys = x.dtype, x.shape
             items = x.view(np.ndarray).reshape(-1).tolist()
         elif kind is dict:
@@ -183,13 +187,14 @@ class Structure:
         apart: bool = True,
     ) -> None:
         if not plain.leaves:
-            raise Unrecordable("its result holds no number")
+            raise Unrecordable("its result holds no number: return numbers, or leave it uncompiled")
         if any(_is_from_outside(x, seen) for x in plain.containers):
             raise Unrecordable(
                 "it returns a list, dict or array that was there before the call, which may be changed: return a copy"
             )
+        _check_keys(plain.tree)
         if plain.tree != traced.tree or len(plain.leaves) != len(traced.leaves):
-            raise Unrecordable("its result has another structure while tracing")
+            raise Unrecordable(f"its result has another structure while it is recorded: {BY_TYPE}")
         self.tree: Any = plain.tree
         self.dtypes: dict[int, Any] = plain.dtypes
         self.apart: bool = apart
@@ -203,7 +208,7 @@ class Structure:
             if not isinstance(x, Value):  # a number may be computed from Values that stand for floats
                 continue
             if not isinstance(y, Value):
-                raise Unrecordable("its result is a Value, but a number while tracing")
+                raise Unrecordable(f"its result is a Value, but a number while it is recorded: {BY_TYPE}")
             if id(y) in chosen:
                 continue
             self._first[-1] = first.setdefault(id(y), number)
@@ -212,8 +217,7 @@ class Structure:
             elif y._made < began:
                 self._held[number] = y
                 if x is not y:
-                    raise Unrecordable("its result is another Value while tracing")
-        _check_keys(self.tree)
+                    raise Unrecordable(f"its result is another Value while it is recorded: {BY_TYPE}")
         in_arrays = sum(
             [len(x.reshape(-1)) for x in plain.containers if isinstance(x, np.ndarray) and x.dtype != object]
         )

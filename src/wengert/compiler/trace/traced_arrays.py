@@ -11,10 +11,12 @@ import numpy as np
 
 from wengert.compiler.trace.tracers import (
     FINITE,
+    NARROW,
     PYTHON,
     Bool,
     Integer,
     Number,
+    Pending,
     concrete,
     converted,
     is_bool,
@@ -25,7 +27,7 @@ from wengert.compiler.trace.tracers import (
 from wengert.engine import Value
 from wengert.ops import BY_NAME
 
-__all__ = ["ASKED", "TracedArray", "choice", "fillable", "presented"]
+__all__ = ["ASKED", "TracedArray", "choice", "fillable", "presented", "quantile"]
 
 UFUNCS: dict[str, str] = {  # NumPy's functions that have another name in the table
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
@@ -50,11 +52,13 @@ ASKED: dict[str, Callable[[Any], Any]] = {  # by their names in NumPy and `math`
     "isinf": lambda x: abs(x) > FINITE,
 }
 
+DTYPE: Callable[[Any], Any] = vars(np.ndarray)["dtype"].__get__  # the real one, also of a `TracedArray`
+
 
 class TracedArray(np.ndarray):
     """An array of traced numbers, which behaves like the array of their numbers."""
 
-    kind: Any = None  # the dtype of the numbers; None for Values
+    kind: Any = None  # the dtype of the numbers; None for Values, and for an array that holds no traced numbers
 
     def __array_finalize__(self, other: Any) -> None:
         self.kind = getattr(other, "kind", None)
@@ -68,6 +72,16 @@ class TracedArray(np.ndarray):
         """The dtype of the array that it stands for."""
         return super().dtype if self.kind is None else self.kind
 
+    @property
+    def itemsize(self) -> Any:
+        """The bytes of a number of the array that it stands for."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """The bytes of the numbers of the array that it stands for."""
+        return self.size * self.itemsize
+
     def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
         return _by_element(ufunc, method, xs, options)
 
@@ -75,6 +89,7 @@ class TracedArray(np.ndarray):
         """Call a function of NumPy; one that takes no objects gets the numbers."""
         if function is np.where:
             return choice(*args)
+        _refuse_narrow(function.__name__, (*args, *named.values()))
         if function is np.count_nonzero and type(args[0]) is TracedArray:
             found = (args[0] != 0).sum(*args[1:], **named)
             return found if isinstance(found, np.ndarray) else converted(found, int)
@@ -116,11 +131,20 @@ class TracedArray(np.ndarray):
         """Assign to a part; a traced mask with one number chooses at run time."""
         if self.kind == np.float64 and not isinstance(x, Value):  # which an array of floats does not take
             x = _each(_as_objects(x), np.float64)
+        elif self.kind is not None and not isinstance(x, Value):
+            x = np.frompyfunc(self._stored, 1, 1)(_as_objects(x))
         masked = type(key) is TracedArray and key.kind == np.bool_
         if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind in (np.float64, None):
             super().__setitem__(..., choice(key, x, self))
         else:
             super().__setitem__(_as_numbers(key) if masked else key, x)
+
+    def _stored(self, x: Any) -> Any:
+        """Return a number as an array of another type than float64 stores it: cut, or rounded."""
+        kind = self.kind.type
+        if kind is np.bool_ and is_bool(number_of(x)):
+            return converted(x, kind)
+        return x if type(number_of(x)) is kind else kind(concrete(x))
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """Return a copy; conversions to float64, and of bools and integers to wider types, stay traced."""
@@ -129,7 +153,19 @@ class TracedArray(np.ndarray):
             return self.copy()
         if self.kind is not None and target in (np.float64, np.int64) and np.can_cast(self.kind, target):
             return presented(_each(self, target.type))
-        return super().astype(dtype, *args, **named)
+        return presented(super().astype(dtype, *args, **named))
+
+    def argmax(self, *args: Any, **named: Any) -> Any:
+        return presented(super().argmax(*args, **named))
+
+    def argmin(self, *args: Any, **named: Any) -> Any:
+        return presented(super().argmin(*args, **named))
+
+    def argpartition(self, *args: Any, **named: Any) -> Any:
+        return presented(super().argpartition(*args, **named))
+
+    def argsort(self, *args: Any, **named: Any) -> Any:
+        return presented(super().argsort(*args, **named))
 
     def item(self, *args: Any) -> Any:
         x = super().item(*args)
@@ -148,6 +184,9 @@ class TracedArray(np.ndarray):
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
         return np.sqrt(self.var(axis, ddof=ddof, **named))
 
+    def tobytes(self, *args: Any, **named: Any) -> Any:
+        return super().tobytes(*args, **named) if self.kind is None else _as_numbers(self).tobytes(*args, **named)
+
     def __reduce__(self) -> Any:
         return _as_numbers(self).__reduce__() if self.kind is not None else super().__reduce__()
 
@@ -158,13 +197,30 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     NumPy would call methods of Values, and compare them; Python's operators work for both.
     """
     own = ufunc.__name__
+    if not any(map(_holds_objects, xs)):
+        made = getattr(ufunc, method)(*map(_as_objects, xs), **options)
+        return made.view(TracedArray) if isinstance(made, np.ndarray) else made
     name = UFUNCS.get(own, own.replace("arc", "a"))
     bools = all(map(_has_bools, xs))
     if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # these count
         xs, bools = tuple([_each(_as_objects(x), np.int64) for x in xs]), False
+    narrow, has_values = _narrow_of(xs)
+    if narrow and not has_values:
+        counts = own in ("add", "multiply") and method in ("reduce", "accumulate")
+        if counts and not issubclass(narrow, np.floating):  # in NumPy's widest integers
+            xs = tuple([_each(_as_objects(x), np.int64 if np.iinfo(narrow).min else np.uint64) for x in xs])
+        elif own in ASKED:
+            xs = tuple([_each(_as_objects(x), np.float64) for x in xs])
+        elif not (own in COMPARED or own in LOGIC or counts or UFUNCS.get(own, own) in PYTHON):
+            _refuse_narrow(own, xs)
     plain = [_as_objects(x) for x in xs]
     if "out" in options:
-        options["out"] = tuple([_as_objects(x) for x in options["out"]])
+        out, where = options.pop("out"), options.pop("where", True)
+        if where is not True and method == "__call__":
+            return _into(out, _where(where, ufunc, xs, options, out[0]))
+        return _into(out, _by_element(ufunc, method, xs, options if where is True else {**options, "where": where}))
+    if own == "divmod" and method == "__call__":
+        return _by_element(np.floor_divide, method, xs, options), _by_element(np.remainder, method, xs, options)
     asked = OF_BOOLS.get(own) if bools else None
     asked = asked or COMPARED.get(own) or ASKED.get(own) or (LOGIC.get(own) if bools or "logical" in own else None)
     is_known = method == "__call__" or (method == "reduce" and ufunc.nin == 2)
@@ -187,12 +243,85 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     else:
         made = getattr(ufunc, method)(*plain, **options)
     made = presented(made)
-    is_plain = type(made) is np.ndarray and made.dtype == object and made.size and "out" not in options
+    if is_traced(made) and type(made.number) is float:
+        return converted(made, np.float64)
+    is_plain = type(made) is np.ndarray and made.dtype == object and made.size
     return fillable(made.astype(float)) if is_plain and all(type(x) is np.float64 for x in made.flat) else made
+
+
+def _holds_objects(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_objects, x))
+    return bool(DTYPE(x).hasobject) if isinstance(x, np.ndarray) else is_traced(x) or isinstance(x, Value)
+
+
+def _where(where: Any, ufunc: Any, xs: tuple[Any, ...], options: dict[str, Any], otherwise: Any) -> Any:
+    """Apply a function of NumPy where a mask is True; elsewhere the result is that of an array."""
+    if not any(isinstance(item, Value) for x in xs for item in np.ravel(_as_objects(x))):
+        return choice(where, _by_element(ufunc, "__call__", xs, options), otherwise)
+    every: Any = np.broadcast_arrays(*map(_as_objects, (*xs, _as_numbers(where), otherwise)))
+    mask, made = every[-2].astype(bool), every[-1].astype(object)
+    made[mask] = _by_element(ufunc, "__call__", tuple([presented(x[mask]) for x in every[:-2]]), options)
+    return made
+
+
+def _into(out: tuple[Any, ...], made: Any) -> Any:
+    """Write a result, or a tuple of several, into the arrays of an argument ``out=``, and return these."""
+    for x, result in zip(out, made if isinstance(made, tuple) else (made,), strict=True):
+        if x is not None:
+            x[...] = result
+    written = tuple([x if type(x) is TracedArray else presented(x) for x in out])
+    return written[0] if len(written) == 1 else written
+
+
+def _narrow_of(xs: Any) -> tuple[Any, bool]:
+    """Return the narrow type of NumPy that numbers have, or None, and whether there are Values."""
+    kinds = set[Any]()
+    for x in xs:
+        is_plain = isinstance(x, np.ndarray) and x.dtype != object
+        items = [] if is_plain else np.ravel(_as_objects(x)).tolist()
+        kinds |= {x.dtype.type} if is_plain else {type(item.number if is_traced(item) else item) for item in items}
+    return next((kind for kind in NARROW if kind in kinds), None), any(issubclass(kind, Value) for kind in kinds)
+
+
+def _refuse_narrow(name: str, xs: Any) -> None:
+    """Stop the recording if a function of NumPy gets traced numbers of a narrow type, and no Values.
+
+    Raises:
+        Unrecordable: it does.
+    """
+    arrays = [x for x in xs if isinstance(x, np.ndarray) or is_traced(x)]
+    traced = next((item for x in arrays for item in np.ravel(_as_objects(x))[:1] if is_traced(item)), None)
+    if traced is None or not traced.recorder.open:
+        return
+    narrow, has_values = _narrow_of(arrays)
+    if narrow and not has_values:
+        traced.recorder.refuse(f"passes numbers of {narrow.__name__} to np.{name}: pass float64, as x.astype(float) is")
 
 
 def _truth(x: Any) -> Any:
     return x if is_bool(number_of(x)) else x != 0.0
+
+
+def quantile(function: Any, parts: float) -> Callable[..., Any]:
+    """Return `np.quantile` or `np.percentile`, of so many parts, of traced numbers; NumPy's own would take them out."""
+
+    def call(a: Any, q: Any, *args: Any, **named: Any) -> Any:
+        if not (args or named) and isinstance(q, (list, tuple)) and not any(map(np.ndim, q)):
+            return presented(np.array([call(a, each) for each in q]))
+        rows = presented(np.ravel(_as_objects(np.array(a, object) if isinstance(a, (list, tuple)) else a)))
+        plain = args or named or is_traced(q) or np.ndim(q) or not isinstance(q, (int, float)) or not 0 <= q <= parts
+        if plain or type(rows) is not TracedArray or rows.kind != np.float64:
+            return function(a, q, *args, **named)
+        if not all(x.recorder.guard("within", x, FINITE) for x in rows if is_traced(x)):
+            return function(_as_numbers(a), q)
+        rows = np.sort(rows)
+        at = (len(rows) - 1) * np.true_divide(q, parts)
+        place = min(int(at), len(rows) - 2) if len(rows) > 1 else 0
+        x, y, part = rows[place], rows[min(place + 1, len(rows) - 1)], at - place
+        return x + (y - x) * part if part < 0.5 else y - (y - x) * (1 - part)
+
+    return call
 
 
 def choice(condition: Any, *choices: Any) -> Any:
@@ -269,7 +398,12 @@ def _as_objects(x: Any) -> Any:
 
 
 def presented(x: Any) -> Any:
-    """Return an array of objects as a `TracedArray`, if its first item is a tracer or a Value, or one is traced."""
+    """Return an array of objects as a `TracedArray`, if its first item is a tracer or a Value, or one is traced. Floats
+    become NumPy's.
+    """
+    if type(x) is TracedArray and not DTYPE(x).hasobject:  # of indices, as those of `argsort`
+        x.kind = None
+        return x
     first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size else None
     if not is_traced(first) and not isinstance(first, Value):
         if type(x) is not np.ndarray or x.dtype != object or not any(map(is_traced, x.flat)):
@@ -287,8 +421,13 @@ def presented(x: Any) -> Any:
         if kind in (np.int64, np.float64):
             x = _each(x, kind.type)
             first = x.flat[0]
+    kind = np.dtype(first.__class__) if is_traced(first) else None
+    is_float = type(first) is Number and type(first.number) is float
+    if is_float and not any(type(item) is Pending for item in x.flat):  # NumPy's numbers have more attributes
+        kind = _kind_of(x.view(np.ndarray))
+        x = _as_objects(_each(x, np.float64)) if kind == np.float64 else x
     made = x.view(TracedArray)
-    made.kind = np.dtype(first.__class__) if is_traced(first) else None
+    made.kind = None if kind is None or kind.hasobject else kind
     return made
 
 

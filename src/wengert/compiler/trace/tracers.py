@@ -25,9 +25,10 @@ from wengert.compiler.trace.comparisons import HOLDS
 from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce, ieee
 
-__all__ = ["EXACT", "FINITE", "FLOATS", "PYTHON", "Bool", "Integer", "Nesting", "Number", "Pending", "as_operand"]
+__all__ = ["EXACT", "FINITE", "FLOATS", "NARROW", "PYTHON", "Bool", "Integer", "Nesting", "Number"]
+__all__ += ["Pending", "as_operand"]
 __all__ += ["compared", "computed", "concrete", "converted", "form_of", "is_bool", "is_traced", "number_of"]
-__all__ += ["recorded", "values_in"]
+__all__ += ["TooLarge", "recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
@@ -42,6 +43,8 @@ CONDITIONS: dict[str, Any] = {  # operations for comparisons, which only recordi
     )
     for how in COMPARISONS
 }
+NARROW = tuple([np.dtype(code).type for code in "efgbhilBHILQ" if np.dtype(code) not in (np.int64, np.float64)])
+EXACTLY = ("neg", "abs")  # operations whose results a type of floats has
 BITS: dict[str, Callable[..., Any]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 BOOLEAN: dict[str, Any] = {"and": operator.mul, "or": BY_NAME["maximum"], "xor": CONDITIONS["ne"]}  # on 0.0 and 1.0
 CALLER = 0 if ieee.COMPILED else 1  # compiled functions have no frames
@@ -298,6 +301,10 @@ class Nesting(BaseException):
     """A recorded function computes with a derivative, so that it has to be recorded operation by operation."""
 
 
+class TooLarge(BaseException):
+    """A recording has more operations than may be recorded by now."""
+
+
 TRACED = frozenset((Number, Integer, Bool, Pending))
 coerce.OWN.update(TRACED)
 
@@ -337,7 +344,16 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
     recorder = _recorder_of(xs)
     if not recorder.open:
         return result
-    return (Bool if is_bool(result) else Number)(recorder, result, BY_NAME[name](*map(as_operand, xs)))
+    node = BY_NAME[name](*map(as_operand, xs))
+    if node._made > recorder.last:
+        recorder.break_off()
+    return _bool(recorder, result, node) if is_bool(result) else Number(recorder, result, node)
+
+
+def _bool(recorder: Any, number: Any, node: Any, asked: Any = None) -> Any:
+    """Return a traced bool; the bool itself, with a guard, if the function may ask which of the two it is."""
+    made = Bool(recorder, number, node, asked)
+    return made.concrete() if recorder.tells_bools else made
 
 
 def converted(x: Any, kind: Any) -> Any:
@@ -345,7 +361,7 @@ def converted(x: Any, kind: Any) -> Any:
     if not is_traced(x) or not x.recorder.open:
         return kind(number_of(x))
     if is_bool(kind()):
-        return Bool(x.recorder, kind(x.number), x._node, x.asked)
+        return _bool(x.recorder, kind(x.number), x._node, x.asked)
     if type(x) is Integer and kind is int:
         return Integer(x.recorder, int(x.number), x._node, x.name, x.fixed, x.base, x.steps)
     made = Number(x.recorder, kind(x.number), x.operand())
@@ -390,7 +406,10 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     recorder = x.recorder if type(x) in TRACED else y.recorder
     if not recorder.open:
         return made
-    made = Number(recorder, made, PYTHON[name](as_operand(x), as_operand(y)))
+    node = PYTHON[name](as_operand(x), as_operand(y))
+    if node._made > recorder.last:
+        recorder.break_off()
+    made = Number(recorder, made, node)
     return _doubted(made, (x, y)) if recorder.doubts else made
 
 
@@ -412,8 +431,10 @@ def _computed(name: str, *xs: Any) -> Any:
         recorder.refuse("adds bools of NumPy, where they may count or not: write a | b, or int(a) + int(b)")
     if type(result) is np.bool_ and name == "mul":
         return _logic("and", *xs)
-    if isinstance(result, complex) or (type(result) is not np.bool_ and getattr(result, "itemsize", 8) < 8):
+    if isinstance(result, complex):
         return PYTHON[name](*map(concrete, xs))
+    if type(result) in NARROW and isinstance(result, np.floating) and name not in EXACTLY:
+        computes_in(recorder, type(result))
     if isinstance(result, (int, np.integer)) and any(abs(x) > EXACT for x in numbers):
         return PYTHON[name](*map(concrete, xs))  # one of them is not exact as a float
     if name == "floordiv":
@@ -424,13 +445,35 @@ def _computed(name: str, *xs: Any) -> Any:
     if isinstance(result, (int, np.integer)):
         if recorder.open:
             made.most = _most(name, *xs)
-        if not made.most <= EXACT and not recorder.guard("within", made, EXACT):
+        if isinstance(result, np.integer) and recorder.open:
+            if not _fits(recorder, made, type(result)):
+                return PYTHON[name](*map(concrete, xs))
+        elif not made.most <= EXACT and not recorder.guard("within", made, EXACT):
             return PYTHON[name](*map(concrete, xs))
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
         recorder.guard("within", made, FINITE)
     return _doubted(made, xs) if recorder.doubts else made
+
+
+def computes_in(recorder: Any, kind: Any) -> None:
+    """Stop the recording, as numbers of a narrow type of NumPy are rounded as no program does.
+
+    Raises:
+        Unrecordable: always, during the run.
+    """
+    recorder.refuse(f"computes in {kind.__name__}, which rounds: pass float64, as x.astype(float) is")
+
+
+def _fits(recorder: Any, made: Any, kind: Any) -> bool:
+    """Return True if an integer fits in a type of NumPy, with guards that it does; beyond, NumPy's wrap around."""
+    most = min(float(np.iinfo(kind).max), EXACT)
+    if float(made.number) != made._node._data:
+        return False
+    if not made.most <= most and not recorder.guard("within", made, most):
+        return False
+    return bool(np.iinfo(kind).min) or bool(recorder.guard("ge", made, 0.0))
 
 
 def _doubted(made: Any, xs: tuple[Any, ...]) -> Any:
@@ -454,7 +497,16 @@ def _compared(how: str, x: Number, other: Any) -> Any:
     if isinstance(other, np.ndarray):
         return NotImplemented
     y = number_of(other)
-    return NotImplemented if y is NotImplemented else compared(x.recorder, how, x, other, HOLDS[how](x.number, y))
+    if y is NotImplemented:
+        return y
+    if type(x.number) in NARROW and type(y) in (float, int) and isinstance(x.number, np.floating):
+        if is_traced(other):  # NumPy rounds it first
+            computes_in(x.recorder, type(x.number))
+        else:
+            y = other = float(computed(type(x.number), y))
+    elif type(y) in NARROW and isinstance(y, np.floating) and type(x.number) in (float, int):
+        computes_in(x.recorder, type(y))
+    return compared(x.recorder, how, x, other, HOLDS[how](x.number, y))
 
 
 def compared(recorder: Any, how: str, x: Any, other: Any, outcome: Any) -> Any:

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from wengert._files import to_write
 from wengert.errors import ArgumentError, counted, file_name
 from wengert.graph import Graph
 from wengert.view.graph.folding import FEWEST, MOST, Folding, folded
@@ -80,7 +81,7 @@ class Drawing:
         if kind not in FORMATS:
             raise ArgumentError(f"the name {name!r:.80} has no known suffix: expected .{', .'.join(FORMATS)}")
         content = written(self, kind)
-        with open(name, "wb") as file:
+        with to_write(name) as file:
             file.write(content if isinstance(content, bytes) else f"{content}\n".encode())
 
     def render(

@@ -13,6 +13,7 @@ from wengert.compiler.backends.base import Kernel, cut
 from wengert.compiler.backends.native.access import Location
 from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Register, Scope
 from wengert.compiler.backends.native.lower import Copy, Lowering, arrays_made
+from wengert.compiler.backends.native.reserved import is_reserved
 from wengert.compiler.backends.native.rows import C_FUNCTIONS, Unsupported
 from wengert.compiler.ir import Array
 from wengert.errors import ArgumentError
@@ -28,15 +29,8 @@ INLINE = 60  # the longest expression without a name
 STACK = 4096  # the most numbers that a function keeps on the stack, 32 KiB: controllers have little
 TYPES = {"f": "double", "b": "int", "i": "int64_t"}
 LETTERS = "ijklmpqrstuv"
-TAKEN = """auto break case char const continue default do double else enum extern float for goto if inline int long
-register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n example
-seed mean work valid main NAN INFINITY
-abort abs atexit atof atoi atol atoll bsearch calloc ceil copysign div exit fabs fdim floor fma fmax fmin free frexp
-getenv ilogb isfinite isinf isnan isnormal labs ldexp ldiv lgamma llabs lldiv llrint llround logb lrint lround malloc
-mblen mbstowcs mbtowc modf nan nearbyint nextafter nexttoward qsort rand realloc remainder remquo rint round scalbln
-scalbn signbit sqrt srand strtod strtof strtol strtold strtoll strtoul strtoull system tgamma trunc wcstombs wctomb
-NULL"""
-# (keywords, names of the generated code, and what <math.h> and <stdlib.h> declare besides C_FUNCTIONS)
+# Names of the generated code, and what it calls besides C_FUNCTIONS.
+TAKEN = "n example seed mean work valid copysign fabs floor free malloc rint signbit sqrt"
 
 
 class C(Emitter):
@@ -238,15 +232,15 @@ class _Source:
         self.to.letters = ["i", *[x * 2 if x in named else x for x in LETTERS[1:]]]
         self.taken = {*TAKEN.split(), *C_FUNCTIONS, *self.to.letters}
         plain = name.strip("<>")
-        self.title = self.free(f"{plain}_and_gradients" if gradient else plain)
+        self.title = self.free(f"{plain}_and_gradients" if gradient else plain, external=True)
         self.storage: dict[int, Location] = {}
         self.rows: dict[int, Location] = {}
 
-    def free(self, name: str) -> str:
+    def free(self, name: str, external: bool = False) -> str:
         name = re.sub(r"\W", "_", name, flags=re.ASCII)
-        name = unused = f"x{name}" if name[:1].isdigit() or not name else name
+        name = unused = f"x{name}" if is_reserved(f"{name}_1", external) or not name[:1].isalpha() else name
         number = 1
-        while unused in self.taken or (unused[:1] in "tsc" and unused[1:].isdigit()):
+        while unused in self.taken or is_reserved(unused, external) or (unused[:1] in "tsc" and unused[1:].isdigit()):
             unused, number = f"{name}_{number}", number + 1
         self.taken.add(unused)
         return unused
@@ -393,7 +387,7 @@ class _Source:
         lines, tail = [f"double work[{fixed}];"], []
         if each:
             total = " + ".join([f"{each} * (size_t)n", *[str(fixed)] * bool(fixed)])
-            lines = [f"double *const work = malloc(({total}) * sizeof(double));"]
+            lines = [f"double *const work = (double *)malloc(({total}) * sizeof(double));"]
             lines.append(f"if (work == NULL) return {'2' if self.several else 'NAN'};")
             tail = ["free(work);"]
         elif fixed > STACK:

@@ -18,6 +18,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from wengert._forks import no_fork
+from wengert._reserve import MIB, reserve
 from wengert.compiler.backends.base import MachineCode
 from wengert.compiler.backends.native.rows import C_FUNCTIONS
 
@@ -28,6 +29,9 @@ PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_v
 # Above this many lines code is not optimized: for straight-line code that costs little, and for very long code
 # optimization takes too long.
 STRAIGHT, LONG = 10_000, 30_000
+# Without memory LLVM ends the process: so many bytes are asked for before it runs, several times what it takes.
+COMPILING, PER_CHARACTER = 8 * MIB, 60
+LINKING, PER_BYTE = 4 * MIB, 8
 
 _numbers = count()
 # The libraries in use. LLVM frees the others when it is called next, not when they are collected: that may happen while
@@ -97,6 +101,7 @@ def compiled(text: str) -> bytes:
     with no_fork:
         lines, branches = text.count("\n"), text.count(" br i1")
         level = 0 if lines > (STRAIGHT if 100 * branches < lines else LONG) else 1
+        reserve(COMPILING + PER_CHARACTER * len(text), "LLVM")
         machine = _machine(level)
         module = llvm.parse_assembly(text)
         return bytes(machine.emit_object(module))
@@ -104,6 +109,7 @@ def compiled(text: str) -> bytes:
 
 def linked(code: bytes) -> Loaded:
     with no_fork:
+        reserve(LINKING + PER_BYTE * len(code), "machine code")
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in _c_functions().items():
             builder.import_symbol(name, address)

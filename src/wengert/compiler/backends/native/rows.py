@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping, Sequence
 from math import inf
 from typing import Any
 
@@ -43,7 +44,7 @@ def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Register
 class _Values:
     """Evaluates the parts of an expression, each once."""
 
-    def __init__(self, to: Emitter, leaf: Callable[[Expr], Truth], memo: dict[int, Truth]) -> None:
+    def __init__(self, to: Emitter, leaf: Callable[[Expr], Truth], memo: MutableMapping[int, Truth]) -> None:
         self.to = to
         self.leaf = leaf
         self.memo = memo  # by the identity of a part
@@ -51,12 +52,28 @@ class _Values:
     def of(self, part: Expr) -> Truth:
         if part[0] == "const":
             return self.to.number(part[1])
-        if part[0] in LEAVES:
-            return self.leaf(part)
-        found = self.memo.get(id(part))
-        if found is None:
-            found = self.memo[id(part)] = self.compute(part)
-        return found
+        stack = [part]
+        while stack:
+            part = stack[-1]
+            if id(part) in self.memo:
+                stack.pop()
+                continue
+            waiting = None if part[0] in LEAVES else self.waiting(part)
+            if waiting is not None:
+                stack.append(waiting)
+            else:
+                self.memo[id(part)] = self.leaf(part) if part[0] in LEAVES else self.compute(part)
+                stack.pop()
+        return self.memo[id(part)]
+
+    def waiting(self, part: Expr) -> Expr | None:
+        """Return the first operand that an operation needs and that is not yet computed, in order of evaluation."""
+        operands = part[1:]
+        if part[0] == "where" and isinstance(self.memo.get(id(part[1])), bool):
+            operands = (part[2 if self.memo[id(part[1])] else 3],)
+        elif part[0] == "guarded":
+            operands = part[3], part[1]
+        return next((x for x in operands if x[0] != "const" and id(x) not in self.memo), None)
 
     def number(self, part: Expr) -> Register:
         return _number(self.to, self.of(part))
@@ -71,7 +88,7 @@ class _Values:
             return _selected(to, condition, *[self.of(branch) for branch in branches[1:]])
         if name == "guarded":
             plain, condition = self.number(branches[2]), self.of(branches[0])
-            inside = _Values(to, self.leaf, dict(self.memo))  # its values exist in this branch only
+            inside = _Values(to, self.leaf, ChainMap({}, self.memo))  # its values exist in this branch only
             if isinstance(condition, bool):
                 return inside.number(branches[1]) if condition else plain
             return to.branch(_truth(to, condition), lambda: inside.number(branches[1]), plain)

@@ -1,0 +1,147 @@
+"""What the bytecode of a function can do, beside computing: this module alone reads it.
+
+Each Python has other opcodes. Those of 3.11 to 3.15 are listed below by what they do, and an opcode that is on no list
+may do anything: read and set every global that the code names, import every module that it names, ask for identity,
+assign items, have effects. So a Python that nobody has seen costs speed, and no result is wrong.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Iterator, Mapping
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Bytecode", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers"]
+
+READ = frozenset(["LOAD_FROM_DICT_OR_GLOBALS", "LOAD_GLOBAL", "LOAD_NAME"])  # they read a global,
+WRITTEN = frozenset(["DELETE_GLOBAL", "DELETE_NAME", "STORE_GLOBAL", "STORE_NAME"])  # or set one,
+IMPORTED = frozenset(["IMPORT_FROM", "IMPORT_NAME", "IMPORT_STAR"])  # or import;
+IDENTITY = frozenset(["IS_OP"])  # these ask whether two objects are one;
+ITEMS = frozenset(["STORE_SLICE", "STORE_SUBSCR"])  # these assign items;
+EFFECTS = ITEMS | {  # and these change objects, or run code that no name in the function tells
+    "DELETE_ATTR", "DELETE_DEREF", "DELETE_SUBSCR", "LOAD_BUILD_CLASS", "LOAD_LOCALS", "LOAD_SUPER_ATTR",
+    "LOAD_SUPER_METHOD", "LOAD_ZERO_SUPER_ATTR", "LOAD_ZERO_SUPER_METHOD", "PRINT_EXPR", "SETUP_ANNOTATIONS",
+    "STORE_ATTR",
+}  # fmt: skip
+PADDING = frozenset(["CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN"])
+# All others do nothing but compute, call and branch: on variables, constants, and what attributes and items hold.
+COMPUTE = PADDING | {
+    "ANNOTATIONS_PLACEHOLDER", "ASYNC_GEN_WRAP", "BEFORE_ASYNC_WITH", "BEFORE_WITH", "BINARY_OP", "BINARY_SLICE",
+    "BINARY_SUBSCR", "BUILD_CONST_KEY_MAP", "BUILD_INTERPOLATION", "BUILD_LIST", "BUILD_MAP", "BUILD_SET",
+    "BUILD_SLICE", "BUILD_STRING", "BUILD_TEMPLATE", "BUILD_TUPLE", "CALL", "CALL_FUNCTION_EX", "CALL_INTRINSIC_1",
+    "CALL_INTRINSIC_2", "CALL_KW", "CHECK_EG_MATCH", "CHECK_EXC_MATCH", "CLEANUP_THROW", "COMPARE_OP",
+    "CONTAINS_OP", "CONVERT_VALUE", "COPY", "COPY_FREE_VARS", "DELETE_FAST", "DICT_MERGE", "DICT_UPDATE",
+    "END_ASYNC_FOR", "END_FOR", "END_SEND", "EXIT_INIT_CHECK", "FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC",
+    "FOR_ITER", "GET_AITER", "GET_ANEXT", "GET_AWAITABLE", "GET_ITER", "GET_LEN", "GET_YIELD_FROM_ITER", "JUMP",
+    "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_FORWARD", "JUMP_IF_FALSE", "JUMP_IF_FALSE_OR_POP",
+    "JUMP_IF_TRUE", "JUMP_IF_TRUE_OR_POP", "JUMP_NO_INTERRUPT", "KW_NAMES", "LIST_APPEND", "LIST_EXTEND",
+    "LIST_TO_TUPLE", "LOAD_ASSERTION_ERROR", "LOAD_ATTR", "LOAD_CLASSDEREF", "LOAD_CLOSURE", "LOAD_COMMON_CONSTANT",
+    "LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_AND_CLEAR", "LOAD_FAST_BORROW",
+    "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST", "LOAD_FROM_DICT_OR_DEREF",
+    "LOAD_METHOD", "LOAD_SMALL_INT", "LOAD_SPECIAL", "MAKE_CELL", "MAKE_FUNCTION", "MAP_ADD", "MATCH_CLASS",
+    "MATCH_KEYS", "MATCH_MAPPING", "MATCH_SEQUENCE", "POP_BLOCK", "POP_EXCEPT", "POP_ITER",
+    "POP_JUMP_BACKWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NOT_NONE",
+    "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_FORWARD_IF_NONE",
+    "POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_IF_NONE",
+    "POP_JUMP_IF_NOT_NONE", "POP_JUMP_IF_TRUE", "POP_TOP", "PRECALL", "PREP_RERAISE_STAR", "PUSH_EXC_INFO",
+    "PUSH_NULL", "RAISE_VARARGS", "RERAISE", "RESUME", "RETURN_CONST", "RETURN_GENERATOR", "RETURN_VALUE", "SEND",
+    "SETUP_CLEANUP", "SETUP_FINALLY", "SETUP_WITH", "SET_ADD", "SET_FUNCTION_ATTRIBUTE", "SET_UPDATE",
+    "STORE_DEREF", "STORE_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_MAYBE_NULL", "STORE_FAST_STORE_FAST", "SWAP",
+    "TO_BOOL", "UNARY_INVERT", "UNARY_NEGATIVE", "UNARY_NOT", "UNARY_POSITIVE", "UNPACK_EX", "UNPACK_SEQUENCE",
+    "WITH_EXCEPT_START", "YIELD_VALUE",
+}  # fmt: skip
+LISTED = READ | WRITTEN | IMPORTED | IDENTITY | EFFECTS | COMPUTE
+BOOLS = (bool, np.bool_)
+NUMBERS = (int, float, complex)
+
+
+class Bytecode(NamedTuple):
+    """What some code names, and what it may do.
+
+    Attributes:
+        read: the globals that it may read.
+        written: those that it may set.
+        attributes: all names in it: of attributes, globals and modules.
+        imported: the modules that it may import.
+        compared: by what it asks ``x is ...``: a constant in a tuple, the name of a global, or None for any object.
+        assigns_items: True if it may assign items, or change an object in place.
+    """
+
+    read: frozenset[str]
+    written: frozenset[str]
+    attributes: frozenset[str]
+    imported: tuple[str, ...]
+    compared: tuple[tuple[Any] | str | None, ...]
+    assigns_items: bool
+
+
+@functools.lru_cache(4096)
+def bytecode_of(code: CodeType) -> Bytecode:
+    """Read some code."""
+    read, written, imported, compared = set(), set(), [], []
+    names, assigns_items, before = frozenset(code.co_names), False, None
+    for step in dis.get_instructions(code):
+        name = step.opname
+        if name in READ:
+            read.add(step.argval)
+        elif name in WRITTEN:
+            written.add(step.argval)
+        elif name in IMPORTED:
+            imported.append(step.argval)
+        elif name in IDENTITY:
+            compared.append(None if step.is_jump_target else _loaded(before))  # then more than one object may be there
+        elif name in ITEMS or (name == "BINARY_OP" and step.argrepr.endswith("=")):  # += may change an array
+            assigns_items = True
+        elif name not in LISTED:
+            return Bytecode(names, names, names, tuple(code.co_names), (None,), True)
+        before = before if name in PADDING else step
+    return Bytecode(
+        frozenset(read), frozenset(written), names, tuple(imported), tuple(dict.fromkeys(compared)), assigns_items
+    )
+
+
+def _loaded(step: Any) -> tuple[Any] | str | None:
+    """Return the constant, in a tuple, or the name of the global that an instruction loads; None for anything else."""
+    if step is not None and step.opname == "LOAD_CONST":
+        return (step.argval,) if _is_hashable(step.argval) else None
+    return step.argval if step is not None and step.opname == "LOAD_GLOBAL" else None
+
+
+def _is_hashable(x: Any) -> bool:
+    return x is None or x is Ellipsis or isinstance(x, (str, bytes, *BOOLS, *NUMBERS))
+
+
+def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return the globals that code reads, those that it sets, and the attributes that it names."""
+    return bytecode_of(code)[:3]
+
+
+def tells_bools(code: CodeType, names: Mapping[str, Any]) -> bool:
+    """Return True for code that may ask whether a bool is another one: ``x is True``, ``(a > 0) is b``. Its globals are
+    `names`. Only ``x is None``, another constant, or a global that is no bool, as ``x is MISSING``, does not ask that.
+    """
+    for each in bytecode_of(code).compared:
+        known = (names.get(each),) if isinstance(each, str) else each
+        if known is None or isinstance(known[0], BOOLS):
+            return True
+    return False
+
+
+def tells_numbers(code: CodeType) -> bool:
+    """Return True for code that asks whether a number is a constant itself: ``n is 0``."""
+    constants = [each[0] for each in bytecode_of(code).compared if isinstance(each, tuple)]
+    return any(isinstance(x, NUMBERS) and not isinstance(x, BOOLS) for x in constants)
+
+
+def computing(code: CodeType) -> Iterator[Any] | None:
+    """Return the instructions of code that changes nothing but its own variables; None if it may do more."""
+    steps = [*dis.get_instructions(code)]
+    for step in steps:
+        does = step.opname in COMPUTE or step.opname in ("IS_OP", "LOAD_GLOBAL", "LOAD_NAME")
+        if not does or (step.opname == "BINARY_OP" and step.argrepr.endswith("=")):
+            return None
+    return iter(steps)

@@ -1,0 +1,397 @@
+"""What the compiler believes about a function's bytecode, also with opcodes that no Python has yet."""
+
+from __future__ import annotations
+
+import dis
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import wengert
+from wengert import Value
+from wengert.compiler.trace import bytecode
+
+np = pytest.importorskip("numpy")
+
+pytestmark = pytest.mark.once
+
+MISSING: Any = object()
+FLAG: Any = True
+FACTOR: Any = 2.0
+COUNT: Any = 0
+W: Any = Value(2.0)
+POINTS = [(0.5, 0.7), (0.6, -0.7), (-0.5, 0.3), (-0.2, -0.9), (0.7, 0.6), (1.0, 2.0), (3.0, -1.0), (-2.0, 5.0)]
+
+
+class Settings:
+    flag: Any = True
+
+
+SETTINGS = Settings()
+
+
+# ------------------------------------------------------------------------------------- identity of bools and numbers
+
+
+def two_conditions(x: Any, y: Any) -> Any:
+    up, left = x > 0, y > 0
+    return W * x if up is left else W * y * 3
+
+
+def two_conditions_not(x: Any, y: Any) -> Any:
+    return W * x if (x > 0) is not (y > 0) else W * y * 3
+
+
+def is_function(x: Any, y: Any) -> Any:
+    return W * x if operator.is_(x > 0, y > 0) else W * y * 3
+
+
+def is_not_function(x: Any, y: Any) -> Any:
+    return W * x if operator.is_not(x > 0, y > 0) else W * y * 3
+
+
+def is_function_mapped(x: Any, y: Any) -> Any:
+    return W * x if all(map(operator.is_, [x > 0], [y > 0])) else W * y * 3
+
+
+def is_function_by_name(x: Any, y: Any) -> Any:
+    return W * x if getattr(operator, "is_")(x > 0, y > 0) else W * y * 3  # noqa: B009
+
+
+def same_id(x: Any, y: Any) -> Any:
+    return W * x if id(x > 0) == id(y > 0) else W * y * 3
+
+
+def in_list(x: Any, y: Any) -> Any:
+    return W * x if (x > 0) in [y > 0] else W * y * 3
+
+
+def place_in_list(x: Any, y: Any) -> Any:
+    return W * x if [x > 0, y > 0].index(True) == 0 else W * y * 3
+
+
+def count_in_list(x: Any, y: Any) -> Any:
+    return W * x if [x > 0, y > 0].count(True) == 1 else W * y * 3
+
+
+def key_of_dict(x: Any, y: Any) -> Any:
+    return W * x if {True: 1, False: 2}[x > 0] == 1 else W * y * 3
+
+
+def matched(x: Any, y: Any) -> Any:
+    match x > 0:
+        case True:
+            return W * x
+        case _:
+            return W * y * 3
+
+
+def with_global(x: Any, y: Any) -> Any:
+    return W * x if (x > 0) is FLAG else W * y * 3
+
+
+def with_attribute(x: Any, y: Any) -> Any:
+    return W * x if (x > 0) is SETTINGS.flag else W * y * 3
+
+
+def with_choice(x: Any, y: Any) -> Any:
+    return W * x if (x > 0) is (True if y > 0 else None) else W * y * 3
+
+
+def with_item(x: Any, y: Any) -> Any:
+    return W * x if [x > 0][0] is {"y": y > 0}["y"] else W * y * 3
+
+
+def with_call(x: Any, y: Any) -> Any:
+    return W * x if bool(x > 0) is bool(y > 0) else W * y * 3
+
+
+def with_not(x: Any, y: Any) -> Any:
+    return W * x if (not x > 0) is (not y > 0) else W * y * 3
+
+
+def with_walrus(x: Any, y: Any) -> Any:
+    return W * x if (a := (x > 0)) is (y > 0) and a else W * y * 3
+
+
+def with_both(x: Any, y: Any) -> Any:
+    return W * x if ((x > 0) & (y > 0)) is True else W * y * 3
+
+
+def with_whole_number(x: Any, y: Any) -> Any:
+    return W * x if x.is_integer() is (y > 0) else W * y * 3
+
+
+def of_numpy(x: Any, y: Any) -> Any:
+    return W * x if np.isfinite(x) is np.isfinite(y) else W * y * 3
+
+
+def in_generator(x: Any, y: Any) -> Any:
+    return W * x if any(a is b for a in [x > 0] for b in [y > 0]) else W * y * 3
+
+
+def itself(x: Any, y: Any) -> Any:
+    return W * x if (x > 0) is (x > 0) else W * y * 3
+
+
+def largest(x: Any, y: Any) -> Any:
+    return W * x if max(x, y) is x else W * y * 3
+
+
+def smallest(x: Any, y: Any) -> Any:
+    return W * x if min(x, y, 5.0) is y else W * y * 3
+
+
+def largest_by_function(x: Any, y: Any) -> Any:
+    return W * x if operator.is_(max(x, y), x) else W * y * 3
+
+
+def sentinel(x: Any, y: Any) -> Any:
+    return W * x if (x > 0) is not MISSING and y > 0 else W * y * 3
+
+
+def absent(x: Any, y: Any = None) -> Any:
+    return W * x if y is None else W * x * 2
+
+
+IDENTITY = [two_conditions, two_conditions_not, is_function, is_not_function, is_function_mapped, is_function_by_name,
+            same_id, in_list, place_in_list, count_in_list, key_of_dict, matched, with_global, with_attribute,
+            with_choice, with_item, with_call, with_not, with_walrus, with_both, with_whole_number, of_numpy,
+            in_generator, itself, largest, smallest, largest_by_function, sentinel, absent]  # fmt: skip
+
+
+def outcome(function: Callable[..., Any], point: tuple[float, ...]) -> Any:
+    W.grad = 0.0
+    try:
+        result = function(*point)
+        result.backward()
+    except ValueError as error:
+        return str(error)
+    return result.data, W.grad
+
+
+def is_itself(function: Callable[..., Any], points: list[Any]) -> None:
+    """Compare a compiled function with the function; no comparison of its own has to put it right."""
+    compiled = wengert.compile(function)
+    for point in points:
+        assert outcome(compiled, point) == outcome(function, point), (function.__name__, point)
+    assert "dropped" not in compiled.report()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("function", IDENTITY, ids=lambda f: f.__name__)
+def test_identity_of_conditions_and_numbers(function: Callable[..., Any]) -> None:
+    for first in POINTS[:3]:  # seven calls, and then no comparison notices another branch
+        is_itself(function, [*[first] * 7, *POINTS * 2])
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_a_number_is_not_compared_by_identity() -> None:
+    namespace: dict[str, Any] = {"w": W}
+    exec("def f(n):\n    return w * n if n is 0 else w + n", namespace)
+    compiled = wengert.compile(namespace["f"])
+    with pytest.warns(UserWarning, match="asks by `is` whether a number is a constant: write =="):
+        assert [compiled(n).data for n in (0, 1, 0, 2, 0)] == [0.0, 3.0, 0.0, 4.0, 0.0]
+
+
+def test_masks_stay_masks_where_nothing_asks_for_identity() -> None:
+    """`is None` and a global that is no bool do not make guards of comparisons."""
+
+    def masked(x: Any, y: Any = None) -> Any:
+        scale = 1.0 if y is None or y is MISSING else y
+        return W * ((x > 0) * x + (x < 0) * scale)
+
+    compiled = wengert.compile(masked)
+    for x in (0.5, -0.5, 1.5, -2.5):
+        assert compiled(x).data == masked(x).data
+    assert len(compiled._runtime.last.specializations) == 1
+    assert "guard" not in compiled.report()
+
+
+def test_a_global_that_becomes_a_bool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "FLAG", None)
+    compiled = wengert.compile(with_global)
+    for number, point in enumerate(POINTS * 2):
+        if number == 5:
+            globals()["FLAG"] = False
+        assert outcome(compiled, point) == outcome(with_global, point)
+
+
+# ------------------------------------------------------------------------------------- opcodes that no Python has yet
+
+
+def reads_globals(x: Any) -> Any:
+    return W * x * FACTOR
+
+
+def counts(x: Any) -> Any:
+    global COUNT
+    COUNT += 1
+    return W * x + COUNT
+
+
+def imports(x: Any) -> Any:
+    import math
+
+    return W * math.sin(x) if x else W
+
+
+def fills(x: Any) -> Any:
+    found = np.zeros(2)
+    found[0] = x
+    found[1:] = 2.0 * x
+    return W * (found[0] + found[1])
+
+
+def calls_inner(x: Any) -> Any:
+    calls = 0
+
+    def inner(y: Any, *, k: float = 2.0) -> Any:
+        nonlocal calls
+        calls += 1
+        return y * k + FACTOR
+
+    return W * inner(x, k=3.0) + inner(y=x) * calls
+
+
+def loops(x: Any) -> Any:
+    total = W * 0.0
+    for n, each in enumerate([x, *[x * k for k in range(3)]]):
+        if each > 1.0 and n % 2:
+            continue
+        total = total + each * n
+    return total if total.data else W
+
+
+class Rate:
+    rate: Any = 1.0
+
+    def of(self, x: Any) -> Any:
+        return W * x * self.rate
+
+
+RATE = Rate()
+
+
+def reads_attributes(x: Any) -> Any:
+    return RATE.of(x) + super(Rate, RATE).__eq__(None) if x > 99 else RATE.of(x)
+
+
+def changes_attributes(x: Any) -> Any:
+    RATE.rate = RATE.rate + 1.0
+    return RATE.of(x)
+
+
+def of_a_class(x: Any) -> Any:
+    class Inner:
+        scale = FACTOR
+
+        def of(self, y: Any) -> Any:
+            return y * self.scale
+
+    return W * Inner().of(x)
+
+
+SINGLES: list[Callable[..., Any]] = [
+    reads_globals,
+    counts,
+    imports,
+    fills,
+    calls_inner,
+    loops,
+    reads_attributes,
+    changes_attributes,
+    of_a_class,
+]
+PAIRS: list[Callable[..., Any]] = [two_conditions, matched, with_choice, largest, absent, in_list]
+OPCODES = sorted({step.opname for f in (*SINGLES, *PAIRS, Rate.of) for step in dis.get_instructions(f)})
+
+
+@pytest.fixture
+def invented() -> Iterator[Callable[[str], None]]:
+    """Have an opcode look like one that no Python has yet."""
+    instructions = dis.get_instructions
+
+    def invent(opcode: str) -> None:
+        def renamed(code: Any, **options: Any) -> Iterator[Any]:
+            for step in instructions(code, **options):
+                yield step._replace(opname=f"{step.opname}_OF_THE_FUTURE") if step.opname == opcode else step
+
+        dis.get_instructions = renamed  # type: ignore[assignment]
+        bytecode.bytecode_of.cache_clear()
+
+    before = FACTOR, COUNT, Rate.rate
+    yield invent
+    dis.get_instructions = instructions
+    bytecode.bytecode_of.cache_clear()
+    globals().update(FACTOR=before[0], COUNT=before[1])
+    Rate.rate = before[2]
+    vars(RATE).clear()
+
+
+def changing(function: Callable[..., Any], compile: Callable[..., Any]) -> list[Any]:
+    """What a function gives while what it reads changes."""
+    globals().update(FACTOR=2.0, COUNT=0)
+    vars(RATE).clear()
+    called = compile(function)
+    results = []
+    for call in range(10):
+        if call in (2, 5):
+            globals()["FACTOR"] += 1.0
+            RATE.rate = RATE.rate + 0.5
+        point = POINTS[call % len(POINTS)] if function in PAIRS else (0.5 + call,)
+        results.append((outcome(called, point), COUNT, RATE.rate))
+    return results
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_an_opcode_never_seen_costs_speed_and_never_truth(opcode: str, invented: Callable[[str], None]) -> None:
+    invented(opcode)
+    for function in (*SINGLES, *PAIRS):
+        assert changing(function, wengert.compile) == changing(function, lambda f: f), function.__name__
+
+
+def test_every_opcode_of_this_python_is_on_a_list() -> None:
+    """Else functions are slow on it: each new Python's opcodes are looked at, and listed in bytecode.py."""
+    internal = ("<", "INSTRUMENTED_", "RESERVED", "ENTER_EXECUTOR", "INTERPRETER_EXIT")
+    missing = {name for name in dis.opname if not name.startswith(internal)} - bytecode.LISTED
+    assert not missing, sorted(missing)
+
+
+def test_what_an_opcode_never_seen_may_do(invented: Callable[[str], None]) -> None:
+    code = reads_globals.__code__
+    assert bytecode.bytecode_of(code) == (
+        frozenset(["W", "FACTOR"]), frozenset(), frozenset(["W", "FACTOR"]), (), (), False
+    )  # fmt: skip
+    assert bytecode.computing(code) is not None
+    invented("LOAD_GLOBAL")
+    names = frozenset(["W", "FACTOR"])
+    found = bytecode.bytecode_of(code)
+    assert (found.read, found.written, found.attributes) == (names, names, names)
+    assert set(found.imported) == names
+    assert found.assigns_items
+    assert bytecode.tells_bools(code, {})
+    assert bytecode.computing(code) is None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("opcode", ["STORE_SUBSCR", "COMPARE_OP", "LOAD_GLOBAL", "BINARY_OP", "RESUME"])
+def test_rules_of_operations_with_an_opcode_never_seen(opcode: str, invented: Callable[[str], None]) -> None:
+    """A branch of a rule that was not taken may do anything then, so it is not tried."""
+    seen = [0.0]
+
+    def value(x: float) -> float:
+        if x > 1.0:
+            seen[0] = seen[0] + x
+        return x * float(FACTOR)
+
+    bent = wengert.op(f"bent_{opcode.lower()}", value=value, partials=lambda out, x: FACTOR)
+    invented(opcode)
+    compiled = wengert.compile(lambda x: bent(W * x))
+    assert [compiled(x).data for x in (0.1, 0.2, 0.3, 0.4)] == [4.0 * x for x in (0.1, 0.2, 0.3, 0.4)]
+    assert seen == [0.0]
+    assert compiled(0.9).data == 4.0 * 0.9
+    assert seen == [1.8]
