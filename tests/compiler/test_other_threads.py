@@ -217,10 +217,11 @@ def test_what_changes_each_time_rests_until_a_power_of_two() -> None:
     first_run = f._runtime.first_run
     f._runtime.first_run = lambda *args: watched.append(f._runtime.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
     said = warned(*[lambda: f(1.0)] * 70)
-    assert said == ["logged runs uncompiled: it changes log; calls whose number is a power of two are observed again"]
+    why = "it changes log at each call: return it instead; calls whose number is a power of two are observed again"
+    assert said == [f"logged runs uncompiled: {why}"]
     assert watched == [1, 2, 3, 4, 8, 16, 32, 64]
     assert len(log) == 70
-    assert "runs uncompiled: it changes log; calls whose number is a power of two are observed again" in f.report()
+    assert f"runs uncompiled: {why}" in f.report()
 
 
 def test_what_no_longer_changes_is_recorded_after_a_rest() -> None:
@@ -255,3 +256,64 @@ def test_batches_rest_as_well() -> None:
     assert len(warned(*[lambda: f.map([1.0, 2.0, 3.0])] * 20)) == 1
     assert watched == [1, 2, 3, 4, 8, 16]
     assert len(log) == 60
+
+
+class RefusedError(Exception):
+    pass
+
+
+def refuses(x: float) -> Any:
+    if x < 0.0:
+        raise RefusedError(x)
+    return SHARED[0] * x
+
+
+@pytest.mark.parametrize("how", ["one", "map", "grad"])
+def test_what_raises_each_time_rests_until_a_power_of_two(how: str) -> None:
+    """The exception is the function's own each time, and a call that raises none is compiled later."""
+    f: Any = wengert.compile(wengert.grad(refuses) if how == "grad" else refuses)
+    watched: list[int] = []
+    first_run = f._runtime.first_run
+    f._runtime.first_run = lambda *args: watched.append(f._runtime.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
+
+    def call(x: float) -> Any:
+        return f.map([x, x]) if how == "map" else f(x)
+
+    def raises() -> None:
+        for _ in range(20):
+            with pytest.raises(RefusedError) as caught:
+                call(-1.0)
+            assert caught.value.args == (-1.0,)
+            assert caught.value.__cause__ is caught.value.__context__ is None
+
+    why = (
+        "it raised RefusedError: check the arguments before the call; calls whose number is a power of two are "
+        "observed again"
+    )
+    assert warned(raises) == []  # which, as an error, would take the exception's place
+    assert watched == [1, 2, 3, 4, 8, 16]
+    assert f"runs uncompiled: {why}" in f.report()
+    for _ in range(20):
+        call(2.0)
+    assert watched == [1, 2, 3, 4, 8, 16, 32]
+    assert f._runtime.last.specializations
+    assert "uncompiled" not in f.report()
+
+
+def test_other_calls_are_still_recorded_where_some_raise() -> None:
+    """Those that raise are no reason to leave a new branch to the function once one is compiled."""
+
+    def function(x: float) -> Any:
+        if x < 0.0:
+            raise RefusedError(x)
+        return SHARED[0] * x if x < 1.0 else SHARED[1] + x
+
+    f = wengert.compile(function)
+    f(0.5), f(0.5)
+    for _ in range(7):
+        with pytest.raises(RefusedError):
+            f(-1.0)
+    for _ in range(3):
+        assert f(2.0).data == function(2.0).data
+    assert len(f._runtime.last.specializations) == 2
+    assert "uncompiled" not in f.report()

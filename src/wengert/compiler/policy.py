@@ -33,8 +33,8 @@ AGAIN = 1_000  # a call of several results and this many operations runs forward
 SPECIALIZATIONS = 32  # of one signature; beyond, the function runs uncompiled
 SIGNATURES = 256  # of a function; beyond, those of dead objects are dropped, then the least recently used ones,
 RETURNS = 8  # until this many dropped ones have come back
-CHANGES = 4  # after this many watched runs in which objects changed, as caches do, the function runs uncompiled, and
-# is watched again at calls whose number is a power of two
+CHANGES = 4  # after this many watched runs in which objects changed, as caches do, or which raised an exception, the
+# function runs uncompiled, and is watched again at calls whose number is a power of two
 REACHED = 200_000  # objects, numbers and Values aside, that are looked at for what a function can reach; beyond, it
 # runs uncompiled
 INVALIDATIONS = 3  # the number of specializations of a signature that may turn out to be wrong

@@ -307,10 +307,20 @@ class Runtime:
         watch = PurityCheck(recorded, arguments.reached_by(call)) if sys.getprofile() is None else None
         if watch is None:
             self.count_aside(report.PROFILER)
-        result = self.observe(entry, call, watch)
+        try:
+            result = self.observe(entry, call, watch)
+            function_run = None if derived is None else derived.run_of(result)
+        except Exception as error:
+            if watch is not None and not entry.specializations:  # else these serve the other calls
+                entry.changes += 1
+                if entry.changes >= policy.CHANGES:
+                    self.rest(
+                        entry, f"it raised {type(error).__name__}: check the arguments before the call", warns=False
+                    )
+            raise
         if watch is not None:
             watch.operations = operations_since(self.began)
-        return result, None if derived is None else derived.run_of(result), watch
+        return result, function_run, watch
 
     def observe(self, entry: CacheEntry, call: Callable[[], Any], watch: PurityCheck | None = None) -> Any:
         """Call the function itself, watched if the call is to be recorded."""
@@ -432,7 +442,7 @@ class Runtime:
         if watch.effect:
             self.fall_back(entry, watch.effect)
         elif watch.change and entry.changes >= policy.CHANGES:
-            self.rest(entry, f"{watch.change} at each call: return it instead")
+            self.rest(entry, f"{watch.change} at each call: {watch.instead}")
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
         try:
@@ -684,17 +694,19 @@ class Runtime:
             if not self.recording:  # unless a forked child has put it back
                 self.recording.append(None)
 
-    def rest(self, entry: CacheEntry, why: str) -> None:
+    def rest(self, entry: CacheEntry, why: str, warns: bool = True) -> None:
         """Serve such calls by the function itself until the next one whose number is a power of two, which is watched
-        again: objects change in it each time, or another thread changes them.
+        again: objects change in it each time, or another thread changes them, or it raises an exception, which a
+        warning, where these are errors, would replace.
         """
         entry.fallback_reason, entry.clause = f"{why}; calls whose number is a power of two are observed again", ""
         if not entry.signature.batched:
             entry.until = 1 << entry.examples.bit_length()
-        warn_once(self.said, f"{self.name} runs uncompiled: {entry.fallback_reason}")
+        if warns:
+            warn_once(self.said, f"{self.name} runs uncompiled: {entry.fallback_reason}")
 
     def rests(self, entry: CacheEntry) -> bool:
-        """Return True if this call is not watched, as too many have changed objects."""
+        """Return True if this call is not watched, as too many have changed objects, or raised an exception."""
         return entry.changes >= policy.CHANGES and bool(entry.calls & (entry.calls - 1))
 
     def fall_back(self, entry: CacheEntry, why: str) -> None:

@@ -66,7 +66,7 @@ class CacheEntry:
         self.least = 0  # with fewer examples the function itself runs
         self.until = 0  # what is recorded or compiled next waits until this many examples have run
         self.work = 0  # operations that an example takes uncompiled; 0 where it is not known
-        self.changes = 0  # the watched runs that changed an object
+        self.changes = 0  # the watched runs that changed an object, or raised an exception
         self.used = 0  # the number of the function's call that used it last
         self.checks = 0  # comparisons of its specializations with the function
         self.invalidations = 0  # specializations that were dropped as they differed

@@ -74,6 +74,7 @@ class PurityCheck:
         tells_bools: True if it asks whether something is True or False itself.
         effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
+        instead: what to write instead, if each run has that change.
         changed: the object that was changed; None for an import.
         asks_abstract: True if it asks whether an object is of an abstract class, with which others may be registered.
         draws: True if it was seen to call a random number generator that all threads share.
@@ -86,6 +87,7 @@ class PurityCheck:
         self.tells_bools: bool = False
         self.effect: str = ""
         self.change: str = ""
+        self.instead: str = "return it instead"
         self.changed: Any = None
         self.draws: bool = False
         self.asks_abstract: bool = False
@@ -274,6 +276,7 @@ class PurityCheck:
                 self.effect = "it changes the data or the gradient of a Value: do it outside of the function"
             else:
                 self.change = "it, or another thread meanwhile, changes the data or the gradient of a Value"
+                self.instead = "do it outside of the function"
 
     # -- during the run -----------------------------------------------------------------------------------------------
 
@@ -292,10 +295,14 @@ class PurityCheck:
         if random_state() != before:
             if self.draws or alone:
                 self.effect = self.effect or DRAWS
-            elif self._may_draw():
-                self.change = self.change or "random numbers were drawn meanwhile, perhaps by another thread"
+            elif self._may_draw() and not self.change:
+                self.change = "it, or another thread meanwhile, draws random numbers"
+                self.instead = "draw them outside of the function, and pass them"
         if (asked := STATES & self.mentioned) and self._may_draw():
-            self.effect = self.effect or f"it names {min(asked)}: a random number generator has another state each time"
+            self.effect = self.effect or (
+                f"it names {min(asked)}, and a random number generator has another state each time: read the state "
+                "outside of the function"
+            )
         self.compare(alone)
         return result
 
@@ -329,6 +336,7 @@ class PurityCheck:
         imports = (code.co_name, frame.f_globals.get("__name__")) == IMPORTS
         if imports:
             self.change = f"it imports {frame.f_locals.get('name')}"
+            self.instead = "import it outside of the function"
         elif code is importlib.import_module.__code__:
             self._enter([(sys.modules.get(frame.f_locals["name"], MISSING), "a module")])
             return False
