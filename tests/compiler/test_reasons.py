@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import functools
 import itertools
 import json
 import logging
 import math
+import operator
 import os
 import pickle
+import random
 import re
+import shlex
 import sys
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,6 +47,11 @@ class Reason(NamedTuple):
     instead: Callable[..., Any] | None = None  # the function as the reason has it, which is compiled
     how: str = ""  # "map" or "mean" for a batch
     between: Callable[[], Any] = lambda: None  # is called before each call
+    passing: tuple[
+        tuple[Any, ...], ...
+    ] = ()  # what to pass to the function as the reason has it; else the same arguments
+    beside: bool = False  # another thread runs meanwhile
+    raises: tuple[type[Exception], ...] = ()  # by itself, and then no warning takes its place
 
 
 REASONS: dict[str, Reason] = {}
@@ -50,14 +60,12 @@ LOG.addHandler(logging.NullHandler())
 LOG.propagate = False
 
 
-def reason(
-    says: str, *arguments: Any, instead: Any = None, how: str = "", between: Any = lambda: None
-) -> Callable[[Any], Any]:
+def reason(says: str, *arguments: Any, passing: Any = (), **further: Any) -> Callable[[Any], Any]:
     """Note a function that is not compiled; each argument is one call's."""
-    calls = [x if isinstance(x, tuple) else (x,) for x in arguments or NUMBERS]
+    calls, advised = ([x if isinstance(x, tuple) else (x,) for x in xs] for xs in (arguments or NUMBERS, passing))
 
     def add(plain: Any) -> Any:
-        REASONS[plain.__name__] = Reason(says, plain, calls, instead, how, between)
+        REASONS[plain.__name__] = Reason(says, plain, calls, passing=tuple(advised), **further)
         return plain
 
     return add
@@ -162,6 +170,76 @@ def imports(x: float) -> Any:
     import colorsys
 
     return W * x * (colorsys.ONE_THIRD > 0.0)
+
+
+@reason(
+    "it imports colorsys at each call: import it outside of the function; calls whose number is a power of two are "
+    "observed again",
+    *[0.5] * 4,
+    instead=lambda x: W * x,
+    between=lambda: sys.modules.pop("colorsys", None),
+)
+def imports_each_time(x: float) -> Any:
+    import colorsys
+
+    return W * x * (colorsys.ONE_THIRD > 0.0)
+
+
+@reason(
+    "it, or another thread meanwhile, changes KEPT at each call: return it instead; calls whose number is a power of "
+    "two are observed again",
+    *[0.5] * 4,
+    instead=lambda x: [W * x, x],
+    beside=True,
+)
+def keeps_beside_a_thread(x: float) -> Any:
+    KEPT.append(x)
+    return W * x
+
+
+@reason(
+    "it, or another thread meanwhile, changes the data or the gradient of a Value at each call: do it outside of the "
+    "function; calls whose number is a power of two are observed again",
+    *[0.5] * 4,
+    instead=lambda x: W * x,
+    beside=True,
+)
+def sets_a_parameter_beside_a_thread(x: float) -> Any:
+    DRIFT.data = DRIFT.data * 0.5
+    return W * x
+
+
+@reason(
+    "it, or another thread meanwhile, draws random numbers at each call: draw them outside of the function, and pass "
+    "them; calls whose number is a power of two are observed again",
+    *[(0.5,)] * 4,
+    instead=lambda x, draw=0.25: W * x * (draw < 2.0),
+    beside=True,
+)
+def draws_unseen(x: float) -> Any:
+    return W * x * (next(iter(random.random, 2.0)) < 2.0)
+
+
+@reason(
+    "it names getstate, and a random number generator has another state each time: read the state outside of the "
+    "function",
+    instead=lambda x: W * x,
+)
+def reads_the_state_of_random_numbers(x: float) -> Any:
+    return W * x * len(random.getstate())
+
+
+@reason(
+    "it raised ValueError: check the arguments before the call; calls whose number is a power of two are observed "
+    "again",
+    *[-1.0] * 4,
+    instead=lambda x: W * x,
+    raises=(ValueError,),
+)
+def raises_an_exception(x: float) -> Any:
+    if x < 0.0:
+        raise ValueError(x)
+    return W * x
 
 
 # -- what only the engine does ----------------------------------------------------------------------------------------
@@ -271,6 +349,53 @@ def adds_bools(x: Any) -> Any:
     return W * ((x > 0.0) + (x > 1.0))
 
 
+SINGLE = [np.array([0.5, 0.3], np.float32), np.array([0.25, 0.1], np.float32)]
+
+
+@reason(
+    "... computes in float32, which rounds: pass float64, as x.astype(float) is",
+    *SINGLE,
+    instead=lambda x: W * (x[0] * x[1]),
+    passing=[x.astype(float) for x in SINGLE],
+)
+def computes_in_float32(x: Any) -> Any:
+    return W * (x[0] * x[1])
+
+
+@reason(
+    "... passes numbers of float32 to np.exp: pass float64, as x.astype(float) is",
+    *SINGLE,
+    instead=lambda x: W * np.exp(x)[0],
+    passing=[x.astype(float) for x in SINGLE],
+)
+def passes_float32_to_numpy(x: Any) -> Any:
+    return W * np.exp(x)[0]
+
+
+@reason(
+    "... asks by operator.is_ which number an object is: write == or !=",
+    (0.5, 2.0),
+    (2.0, 0.5),
+    instead=lambda x, y: W if max(x, y) == x else W * y,
+)
+def asks_which_number(x: float, y: float) -> Any:
+    return W if operator.is_(max(x, y), x) else W * y
+
+
+def asks_by_identity() -> Any:
+    """A function whose code gives a SyntaxWarning."""
+    namespace: dict[str, Any] = {"W": W}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec("def asks_for_a_constant(n):\n    return W * n if n is 0 else W + n", namespace)
+    return namespace["asks_for_a_constant"]
+
+
+reason("it asks by `is` whether a number is a constant: write ==", 0, 1, instead=lambda n: W * n if n == 0 else W + n)(
+    asks_by_identity()
+)
+
+
 # -- what cannot be followed ------------------------------------------------------------------------------------------
 
 
@@ -368,6 +493,14 @@ def other(x: float) -> Any:
 )
 def asks_for_a_type_as_text(x: float) -> Any:
     return straight(x) if str(type(x)) == "<class 'float'>" else other(x)
+
+
+@reason(
+    "control flow differed while it was recorded, at the call of quote of shlex: call it before, and pass its result",
+    instead=lambda x, text="a": W * x * len(text),
+)
+def calls_a_library_by_type(x: float) -> Any:
+    return W * x * len(shlex.quote("a") if str(type(x)) == "<class 'float'>" else "a")
 
 
 @reason(
@@ -691,6 +824,61 @@ def takes_a_masked_array(x: Any) -> Any:
 
 
 @reason(
+    "an argument holds numbers of longdouble, and only real numbers up to float64 are compiled: pass float64, as "
+    "float(x) and x.astype(float) are",
+    np.array([1.5, 2.0], np.longdouble),
+    np.longdouble(1.5),
+    instead=lambda x: W * x,
+    passing=[1.5],
+)
+def takes_longdouble(x: Any) -> Any:
+    return W * float(np.sum(x))
+
+
+SWAPPED = np.array([1.5, 2.0]).astype(np.dtype(float).newbyteorder())
+
+
+@reason(
+    "an argument is an array of another byte order (...): pass x.astype(float)",
+    SWAPPED,
+    instead=lambda x: W * x[0],
+    passing=[SWAPPED.astype(float)],
+)
+def takes_another_byte_order(x: Any) -> Any:
+    return W * x[0]
+
+
+@reason(
+    "an argument is an array of objects that are not all Values: pass a list",
+    np.array([W, 2.0], object),
+    instead=lambda x: W * x[0] * x[1],
+    passing=[([OTHER, 2.0],)],
+)
+def takes_an_array_of_objects(x: Any) -> Any:
+    return W * x[1]
+
+
+@reason(
+    "an argument is nested more than 32 levels deep: pass its numbers in a list or an array",
+    functools.reduce(lambda held, k: [float(k), held], range(40), [0.5]),
+    instead=lambda x: W * sum(x),
+    passing=[([0.5, 1.0, 2.0],)],
+)
+def takes_what_is_deep(x: Any) -> Any:
+    return W * x[0]
+
+
+@reason(
+    "an argument has more than 65,536 parts: pass numbers in arrays, or in lists of one type",
+    [*[0.5] * 70_000, None],
+    instead=lambda x: W * x[0],
+    passing=[([0.5] * 8,)],
+)
+def takes_many_parts(x: Any) -> Any:
+    return W * x[0]
+
+
+@reason(
     "the structure of its result differs between examples: return the same lists for all",
     [1.0, 2.0],
     [-1.0, -2.0],
@@ -748,8 +936,25 @@ def pattern(says: str) -> str:
     return ".+".join(map(re.escape, says.split("...")))
 
 
+@contextlib.contextmanager
+def another_thread() -> Iterator[None]:
+    ends = threading.Event()
+    thread = threading.Thread(target=ends.wait)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
 def called(compiled: Any, how: str, arguments: tuple[Any, ...]) -> Any:
     return getattr(compiled, how)(*arguments) if how else compiled(*arguments)
+
+
+def tried(compiled: Any, asked: Reason, arguments: tuple[Any, ...]) -> None:
+    with contextlib.suppress(*asked.raises):
+        called(compiled, asked.how, arguments)
 
 
 @pytest.mark.parametrize("name", REASONS)
@@ -759,16 +964,20 @@ def test_a_reason_says_what_to_write_instead(name: str) -> None:
     sys.modules.pop("colorsys", None)
     compiled = wengert.compile(asked.plain)
     said = []
-    for arguments in asked.arguments:
-        asked.between()
-        said += warned(lambda arguments=arguments: called(compiled, asked.how, arguments))  # type: ignore[misc]
+    with another_thread() if asked.beside else contextlib.nullcontext():
+        for arguments in asked.arguments:
+            asked.between()
+            said += warned(lambda arguments=arguments: tried(compiled, asked, arguments))  # type: ignore[misc]
     report = compiled.report()
     (found,) = [line for line in report.splitlines() if "runs uncompiled: " in line or "itself runs: " in line]
     assert re.fullmatch(pattern(asked.says), found.partition(": ")[2]), found
-    assert said == [f"{name} runs uncompiled: {found.partition(': ')[2]}"] * ("runs uncompiled" in found)
+    assert said == [f"{name} runs uncompiled: {found.partition(': ')[2]}"] * (
+        "runs uncompiled" in found and not asked.raises
+    )
     if asked.instead is not None:
         advised = wengert.compile(asked.instead)
-        for arguments in [each for each in asked.arguments if isinstance(each[0], (float, int, Value))] * 2:
+        same_arguments = [each for each in asked.arguments if isinstance(each[0], (float, int, Value))]
+        for arguments in [*asked.passing, *([] if asked.passing else same_arguments)] * 2:
             check(advised(*arguments), asked.instead(*arguments))
         assert "uncompiled" not in advised.report()
 
@@ -880,8 +1089,10 @@ def test_calls_with_objects_of_their_own_are_named(monkeypatch: pytest.MonkeyPat
 
 # -- all of them ------------------------------------------------------------------------------------------------------
 
-NAMES = frozenset(["Unrecordable", "Unliftable", "refuse", "_refuse", "fall_back", "invalidate", "ForeignSpec", "cls"])
-NOTED = frozenset(["effect", "change", "fallback_reason", "clause"])
+NAMES = frozenset(
+    ["Unrecordable", "Unliftable", "refuse", "_refuse", "fall_back", "rest", "invalidate", "ForeignSpec", "cls"]
+)
+NOTED = frozenset(["effect", "change", "instead", "fallback_reason", "clause"])
 WRITERS = frozenset(["too_many", "too_many_kinds", "effect_of_call", "instead_of"])  # they return a reason, or a part
 CONSTANTS = frozenset(["DRAWS", "LARGE"])
 ELSEWHERE = {  # reasons without a function above, and the tests that have one
@@ -954,7 +1165,7 @@ def test_each_reason_in_the_code_has_a_function_that_meets_it(file: str, text: s
 
 
 def text_pattern(text: str) -> str:
-    return ".*".join(map(re.escape, text.split("...")))
+    return ".*".join(map(re.escape, re.split(r"(?:\.\.\.)+(?!\.)", text)))  # of "np....: " the last three
 
 
 def test_the_reasons_are_found_in_the_code() -> None:
@@ -976,7 +1187,7 @@ GROUPS = {  # by the first function of each
 BEGINNING = """# Why a function runs uncompiled
 
 A function that cannot be compiled runs as it stands, with one warning, "f runs uncompiled: " and the reason, which
-`report()` repeats. This page lists every reason in the code; "..." stands for a line, a name or a number. Each is met
+`report()` repeats (if it raises an exception, `report()` alone tells). This page lists every reason in the code; "..." stands for a line, a name or a number. Each is met
 by a function in `tests/compiler/test_reasons.py`, which also compiles what the reason says to write instead.
 """
 SERVED = """
