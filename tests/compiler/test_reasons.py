@@ -504,6 +504,17 @@ def calls_a_library_by_type(x: float) -> Any:
 
 
 @reason(
+    "the result of the array program is 0.35, that of the function 0.7: something that was recorded as fixed has "
+    "changed, or differs between calls; pass it as an argument",
+    0.5,
+    0.5,
+    instead=lambda x, rate=2.0: W * x * rate,
+)
+def looks_up_by_type(x: float) -> Any:
+    return W * x * {"<class 'float'>": 2.0}.get(str(type(x)), 1.0)
+
+
+@reason(
     "recording stopped at ..., which takes plain numbers only (TypeError: ...): call this before, and pass its result, "
     "or write it with operators and the functions of math, numpy and wengert",
     instead=lambda x: W * x,
@@ -858,9 +869,14 @@ def takes_an_array_of_objects(x: Any) -> Any:
     return W * x[1]
 
 
+DEEP: Any = [0.5]
+for depth in range(40):
+    DEEP = [float(depth), DEEP]
+
+
 @reason(
     "an argument is nested more than 32 levels deep: pass its numbers in a list or an array",
-    functools.reduce(lambda held, k: [float(k), held], range(40), [0.5]),
+    DEEP,
     instead=lambda x: W * sum(x),
     passing=[([0.5, 1.0, 2.0],)],
 )
@@ -1187,8 +1203,9 @@ GROUPS = {  # by the first function of each
 BEGINNING = """# Why a function runs uncompiled
 
 A function that cannot be compiled runs as it stands, with one warning, "f runs uncompiled: " and the reason, which
-`report()` repeats (if it raises an exception, `report()` alone tells). This page lists every reason in the code; "..." stands for a line, a name or a number. Each is met
-by a function in `tests/compiler/test_reasons.py`, which also compiles what the reason says to write instead.
+`report()` repeats (if it raises an exception, `report()` alone tells). This page lists every reason in the code;
+"..." stands for a line, a name or a number. Each is met by a function in `tests/compiler/test_reasons.py`, which also
+compiles what the reason says to write instead.
 """
 SERVED = """
 ## Calls that the function itself serves

@@ -60,6 +60,7 @@ from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
 
+DIFFERS = "something that was recorded as fixed has changed, or differs between calls; pass it as an argument"
 STRIDE = 7919  # between the examples that are compared; a prime, so that it reaches all of nearly every batch
 
 
@@ -505,7 +506,10 @@ class Runtime:
             return
         guards_pass, fault = self.check_recorded_example(made, candidate, entry)
         if fault:
-            (self.fall_back if guards_pass else self.invalidate)(entry, fault)
+            if guards_pass:
+                self.fall_back(entry, f"{fault}: {DIFFERS}")
+            else:
+                self.invalidate(entry, fault)
             return
         if entry.specializations and entry.layout != candidate.layout:
             self.fall_back(entry, "the structure of its result differs between examples: return the same lists for all")
@@ -652,8 +656,7 @@ class Runtime:
         """Drop a specialization whose result differs from the function's, and warn."""
         entry.specializations = [each for each in entry.specializations if each is not made]
         entry.latest = None
-        differs = "something that was recorded as fixed has changed, or differs between calls"
-        self.invalidate(entry, f"{reason}: {differs}; pass it as an argument")
+        self.invalidate(entry, f"{reason}: {DIFFERS}")
 
     def invalidate(self, entry: CacheEntry, why: str) -> None:
         """Count a dropped recording; after too many the function runs uncompiled."""
