@@ -223,7 +223,10 @@ def _refused_rows(name: str, x: Any, rows: Rows | None) -> StaticSpec:
         raise DataError(f"{name}: the examples of a batch have one shape; these differ")
     names = " or a ".join([kind.__name__ for kind in kinds])
     one = " of one type" if len(kinds) > 1 else ""
-    return ForeignSpec(f"each row of a batch is a {names}, and only real numbers{one} are compiled")
+    return ForeignSpec(
+        f"each row of a batch is a {names}, and only real numbers{one} are compiled: pass these, or "
+        "write a batch of objects as dicts of columns"
+    )
 
 
 def _restored(made: Any, held: tuple[Any, ...]) -> Any:

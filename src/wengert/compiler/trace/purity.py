@@ -265,7 +265,7 @@ class PurityCheck:
             return
         for x, name, state, then in self._saved:
             if not _same(state(x), then):
-                self.change = f"it changes {name}" if alone else f"it, or another thread meanwhile, changes {name}"
+                self.change = f"it changes {name}" if alone else f"it changes {name} (or another thread does)"
                 self.changed = x
                 return
         now = [(v._data, v.grad) for v in self._values]
@@ -273,7 +273,7 @@ class PurityCheck:
             if alone:
                 self.effect = "it changes the data or the gradient of a Value: do it outside of the function"
             else:
-                self.change = "it, or another thread meanwhile, changes the data or the gradient of a Value"
+                self.change = "it changes the data or the gradient of a Value (or another thread does)"
 
     # -- during the run -----------------------------------------------------------------------------------------------
 
