@@ -217,10 +217,15 @@ def test_what_changes_each_time_rests_until_a_power_of_two() -> None:
     first_run = f._runtime.first_run
     f._runtime.first_run = lambda *args: watched.append(f._runtime.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
     said = warned(*[lambda: f(1.0)] * 70)
-    assert said == ["logged runs uncompiled: it changes log; calls whose number is a power of two are observed again"]
+    assert said == [
+        "logged runs uncompiled: it changes log at each call: return it instead; calls whose number is a power of two are observed again"
+    ]
     assert watched == [1, 2, 3, 4, 8, 16, 32, 64]
     assert len(log) == 70
-    assert "runs uncompiled: it changes log; calls whose number is a power of two are observed again" in f.report()
+    assert (
+        "runs uncompiled: it changes log at each call: return it instead; calls whose number is a power of two are observed again"
+        in f.report()
+    )
 
 
 def test_what_no_longer_changes_is_recorded_after_a_rest() -> None:
