@@ -10,6 +10,8 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -44,6 +46,17 @@ if find_spec("hypothesis"):
 
     settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
     settings.load_profile("tests")
+
+
+@pytest.fixture(autouse=True)
+def runners_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads that a test finds are those of the test runner, which call nothing: a test is alone beside them."""
+    if not find_spec("numpy"):
+        return
+    from wengert.compiler.trace import randomness
+
+    before = {*sys._current_frames()} - {threading.get_ident()}
+    monkeypatch.setattr(randomness, "others", lambda: {*sys._current_frames()} - before - {threading.get_ident()})
 
 
 @pytest.fixture(autouse=True)

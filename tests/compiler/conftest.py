@@ -19,8 +19,8 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     from wengert.compiler.runtime import Runtime
 
     monkeypatch.setattr(policy, "lifts", lambda nodes, examples: True)
-    monkeypatch.setattr(policy, "affords", lambda cost, spent, ran: True)
-    monkeypatch.setattr(policy, "records_up_to", lambda spent, ran: 1 << 40)
+    monkeypatch.setattr(policy, "affords", lambda cost, used, ran: True)
+    monkeypatch.setattr(policy, "records_up_to", lambda used, ran: 1 << 40)
     monkeypatch.setattr(policy, "numpy_from", lambda steps, nodes: 0)
     single, batch = Runtime.single, Runtime.batch
 

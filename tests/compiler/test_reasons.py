@@ -186,7 +186,7 @@ def imports_each_time(x: float) -> Any:
 
 
 @reason(
-    "it, or another thread meanwhile, changes KEPT at each call: return it instead; calls whose number is a power of "
+    "it changes KEPT (or another thread does) at each call: return it instead; calls whose number is a power of "
     "two are observed again",
     *[0.5] * 4,
     instead=lambda x: [W * x, x],
@@ -198,7 +198,7 @@ def keeps_beside_a_thread(x: float) -> Any:
 
 
 @reason(
-    "it, or another thread meanwhile, changes the data or the gradient of a Value at each call: do it outside of the "
+    "it changes the data or the gradient of a Value (or another thread does) at each call: do it outside of the "
     "function; calls whose number is a power of two are observed again",
     *[0.5] * 4,
     instead=lambda x: W * x,
@@ -210,7 +210,7 @@ def sets_a_parameter_beside_a_thread(x: float) -> Any:
 
 
 @reason(
-    "it, or another thread meanwhile, draws random numbers at each call: draw them outside of the function, and pass "
+    "it draws random numbers (or another thread does) at each call: draw them outside of the function, and pass "
     "them; calls whose number is a power of two are observed again",
     *[(0.5,)] * 4,
     instead=lambda x, draw=0.25: W * x * (draw < 2.0),

@@ -217,7 +217,7 @@ def test_a_further_specialization_waits_until_it_pays(monkeypatch: pytest.Monkey
         for k in range(10):
             same(compiled(k + 0.5), stairs(k + 0.5), [W, B])
         assert entry_of(compiled).calls < 100_000
-        assert runtime.budget.spent <= policy.FREE + runtime.budget.ran(entry_of(compiled)) // 2
+        assert runtime.budget.used <= policy.FREE + runtime.budget.ran(entry_of(compiled)) // 2
 
 
 def test_all_signatures_have_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_a_recording_that_costs_too_much_is_broken_off_or_waits(x: Any, monkeypa
         before = want
         assert getattr(got, "data", got) == pytest.approx(getattr(want, "data", want), rel=1e-9)
         (entry,) = runtime.entries.values()
-        assert runtime.budget.spent <= policy.FREE + runtime.budget.ran(entry) // 2
+        assert runtime.budget.used <= policy.FREE + runtime.budget.ran(entry) // 2
         if number == 1:
             assert entry.candidate is None
             assert "preparing it further costs more than it saves by now" in compiled.report()

@@ -1,4 +1,4 @@
-"""What is spent on preparing one function, all its signatures and specializations together: see `policy.affords`."""
+"""What preparing one function uses up, all its signatures and specializations together: see `policy.affords`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Budget:
 
     Attributes:
         expected: examples that are known to come: see `fit`.
-        spent: what has been spent, in operations of the function.
+        used: what has been used up, in operations of the function.
         forgotten: the operations of examples of signatures that were forgotten.
         last: of the last specialization, the operations to record, the steps, and the work of an example.
     """
@@ -29,7 +29,7 @@ class Budget:
     def __init__(self, entries: Mapping[Any, CacheEntry]) -> None:
         self.entries: Mapping[Any, CacheEntry] = entries
         self.expected: int = 0
-        self.spent: int = 0
+        self.used: int = 0
         self.forgotten: int = 0
         self.last: tuple[int, int, int] = 0, 0, 0
 
@@ -40,12 +40,12 @@ class Budget:
 
     def affords(self, entry: CacheEntry, cost: int) -> bool:
         """Return True if the function may be prepared further by now."""
-        return policy.affords(cost, self.spent, self.ran(entry))
+        return policy.affords(cost, self.used, self.ran(entry))
 
     def wait(self, entry: CacheEntry, cost: int) -> None:
-        """Let the function itself serve an entry until this much may be spent."""
+        """Let the function itself serve an entry until this much may be used up."""
         work = entry.work or self.last[2]
-        left = policy.pays_from(cost, self.spent) - self.ran(entry)
+        left = policy.pays_from(cost, self.used) - self.ran(entry)
         entry.until = entry.examples + max(-(-left // max(work, 1)), 1)
 
     def records(self, entry: CacheEntry) -> bool:
@@ -70,7 +70,7 @@ class Budget:
 
     def compiled(self, entry: CacheEntry, candidate: Candidate) -> None:
         """Note that a recording was compiled."""
-        self.spent += policy.compiles(candidate.steps)
+        self.used += policy.compiles(candidate.steps)
         self.last = self.last[0], candidate.steps, entry.work
 
     def recording(
@@ -82,11 +82,11 @@ class Budget:
             entry: for which it is recorded.
             record: records the function, up to so many operations: see `trace.record`.
             operations: how many there are, as far as they make Values.
-            is_free: True to record it, whatever it costs.
+            is_free: True to record it, whatever it costs, which is not counted.
         """
         entry.work = entry.work or policy.work(operations, has_graph=True)
         while True:
-            room = None if is_free else policy.records_up_to(self.spent, self.ran(entry))
+            room = None if is_free else policy.records_up_to(self.used, self.ran(entry))
             try:
                 if room is not None and operations > room:
                     raise TooLarge
@@ -94,7 +94,7 @@ class Budget:
             except TooLarge:
                 assert room is not None
                 if operations <= room:  # it was broken off
-                    self.spent += policy.records(room)
+                    self.used += policy.records(room)
                     operations = 2 * room
                     entry.work = max(entry.work, policy.work(room, has_graph=False))
                 self.last = operations, 0, entry.work
@@ -102,7 +102,7 @@ class Budget:
                     self.wait(entry, policy.records(operations))
                     return None
             else:
-                self.spent += policy.records(candidate.recorded)
+                self.used += 0 if is_free else policy.records(candidate.recorded)
                 entry.work = policy.work(candidate.recorded, candidate.kind is Value or candidate.is_derivative)
                 self.last = candidate.recorded, self.last[1], entry.work
                 return candidate

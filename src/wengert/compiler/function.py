@@ -286,6 +286,8 @@ class Compiled(CallPath):
 class Bound:
     """A compiled method bound to an object; each object has its own recordings."""
 
+    _is_method = True  # as an argument it is known by its function and its object
+
     def __init__(self, compiled: Compiled, instance: Any) -> None:
         self.compiled: Compiled = compiled
         self.instance: Any = instance

@@ -70,28 +70,28 @@ def compiles(steps: int) -> int:
     return COMPILING + COMPILES * steps
 
 
-def affords(cost: int, spent: int, ran: int) -> bool:
+def affords(cost: int, used: int, ran: int) -> bool:
     """Return True if a function may be prepared further by now.
 
-    What is spent on preparing stays below `FREE` and half of what the function itself takes for all examples. So
+    What preparing has used up stays below `FREE` and half of what the function itself takes for all examples. So
     calls take at most 1.5 times as long in total as without compiling, and some 0.1 s.
 
     Args:
         cost: what is to be done.
-        spent: what has been spent on preparing the function.
+        used: what has been used up by preparing the function.
         ran: the operations of all its examples, including this call's: see `work`.
     """
-    return spent + cost <= FREE + ran // 2
+    return used + cost <= FREE + ran // 2
 
 
-def pays_from(cost: int, spent: int) -> int:
+def pays_from(cost: int, used: int) -> int:
     """Return the number of operations from which on `affords` is true."""
-    return max(2 * (spent + cost - FREE), 0)
+    return max(2 * (used + cost - FREE), 0)
 
 
-def records_up_to(spent: int, ran: int) -> int:
+def records_up_to(used: int, ran: int) -> int:
     """Return the number of operations at which a recording is broken off, as it costs too much by now."""
-    return max(FREE + ran // 2 - spent - RECORDING, 0) // RECORDS
+    return max(FREE + ran // 2 - used - RECORDING, 0) // RECORDS
 
 
 def numpy_from(steps: int, nodes: int) -> int:

@@ -113,9 +113,9 @@ class Library:
             if id(part) not in forms:
                 forms[id(part)] = self.forms_of(part, nonnegative, signs)
             head = forms[id(part)][-1]
-            waiting = [x for x in head[:0:-1] if id(x) not in results] if head[0] not in LEAVES else []
-            if waiting:
-                stack += waiting
+            unwritten = [x for x in head[:0:-1] if id(x) not in results] if head[0] not in LEAVES else []
+            if unwritten:
+                stack += unwritten
                 continue
             results[id(part)] = head if head[0] in LEAVES else (head[0], *[results[id(x)] for x in head[1:]])
             stack.pop()

@@ -136,7 +136,7 @@ def flatten_argument(
 
 def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
     """Return the spec of a leaf and its array, or a static spec; None for a container to be flattened."""
-    kind = type(x)
+    kind: Any = type(x)
     if batched and isinstance(x, (int, float, np.number, Value)):
         raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
     if (letter := KINDS.get(kind)) == "f":

@@ -67,7 +67,7 @@ class Bytecode(NamedTuple):
         written: those that it may set.
         attributes: all names in it: of attributes, globals and modules.
         imported: the modules that it may import.
-        compared: by what it asks ``x is ...``: a constant in a tuple, the name of a global, or None for any object.
+        identities: by what it asks ``x is ...``: a constant in a tuple, the name of a global, or None for any object.
         assigns_items: True if it may assign items, or change an object in place.
     """
 
@@ -75,14 +75,14 @@ class Bytecode(NamedTuple):
     written: frozenset[str]
     attributes: frozenset[str]
     imported: tuple[str, ...]
-    compared: tuple[tuple[Any] | str | None, ...]
+    identities: tuple[tuple[Any] | str | None, ...]
     assigns_items: bool
 
 
 @functools.lru_cache(4096)
 def bytecode_of(code: CodeType) -> Bytecode:
     """Read some code."""
-    read, written, imported, compared = set(), set(), [], []
+    read, written, imported, identities = set(), set(), [], []
     names, assigns_items, before = frozenset(code.co_names), False, None
     for step in dis.get_instructions(code):
         name = step.opname
@@ -93,14 +93,16 @@ def bytecode_of(code: CodeType) -> Bytecode:
         elif name in IMPORTED:
             imported.append(step.argval)
         elif name in IDENTITY:
-            compared.append(None if step.is_jump_target else _loaded(before))  # then more than one object may be there
+            identities.append(
+                None if step.is_jump_target else _loaded(before)
+            )  # then more than one object may be there
         elif name in ITEMS or (name == "BINARY_OP" and step.argrepr.endswith("=")):  # += may change an array
             assigns_items = True
         elif name not in LISTED:
             return Bytecode(names, names, names, tuple(code.co_names), (None,), True)
         before = before if name in PADDING else step
     return Bytecode(
-        frozenset(read), frozenset(written), names, tuple(imported), tuple(dict.fromkeys(compared)), assigns_items
+        frozenset(read), frozenset(written), names, tuple(imported), tuple(dict.fromkeys(identities)), assigns_items
     )
 
 
@@ -124,7 +126,7 @@ def tells_bools(code: CodeType, names: Mapping[str, Any]) -> bool:
     """Return True for code that may ask whether a bool is another one: ``x is True``, ``(a > 0) is b``. Its globals are
     `names`. Only ``x is None``, another constant, or a global that is no bool, as ``x is MISSING``, does not ask that.
     """
-    for each in bytecode_of(code).compared:
+    for each in bytecode_of(code).identities:
         known = (names.get(each),) if isinstance(each, str) else each
         if known is None or isinstance(known[0], BOOLS):
             return True
@@ -133,7 +135,7 @@ def tells_bools(code: CodeType, names: Mapping[str, Any]) -> bool:
 
 def tells_numbers(code: CodeType) -> bool:
     """Return True for code that asks whether a number is a constant itself: ``n is 0``."""
-    constants = [each[0] for each in bytecode_of(code).compared if isinstance(each, tuple)]
+    constants = [each[0] for each in bytecode_of(code).identities if isinstance(each, tuple)]
     return any(isinstance(x, NUMBERS) and not isinstance(x, BOOLS) for x in constants)
 
 

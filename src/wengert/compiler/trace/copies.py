@@ -23,21 +23,21 @@ def copied(x: Any) -> tuple[Any, set[int]]:
     """
     copies: dict[int, Any] = {}  # by the identity of what they are copies of
     unfilled: list[tuple[Any, Any]] = []  # lists and dicts, which may contain themselves
-    waiting = [x]
-    while waiting:
-        here = waiting[-1]
+    unfinished = [x]
+    while unfinished:
+        here = unfinished[-1]
         kind = type(here)
         if id(here) in copies or not _is_copied(here):
-            waiting.pop()
+            unfinished.pop()
         elif kind in (list, dict):
             made: Any = kind()
             copies[id(here)] = made
             unfilled.append((here, made))
-            waiting += here if kind is list else here.values()
+            unfinished += here if kind is list else here.values()
         elif isinstance(here, np.ndarray):
             copies[id(here)] = here.copy()
         elif left := [item for item in here if _is_copied(item) and id(item) not in copies]:
-            waiting += left  # a tuple is made after its items
+            unfinished += left  # a tuple is made after its items
         else:
             items = [copies.get(id(item), item) for item in here]
             copies[id(here)] = getattr(kind, "_make", kind)(items)

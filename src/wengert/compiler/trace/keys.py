@@ -8,6 +8,7 @@ from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def key_of(x: Any, depth: int = 0) -> Any:
         parts = x.start, x.stop, x.step
     elif kind is datetime:
         parts = repr(x.replace(tzinfo=None)), x.tzinfo  # equal ones may differ in their time zone
-    elif _has(kind, "__func__") and _has(kind, "__self__"):  # a method, a compiled one too
+    elif kind is MethodType or vars(kind).get("_is_method") is True:  # a compiled one
         parts = x.__func__, x.__self__
     elif "__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen:
         parts = [getattr(x, field.name) for field in fields(kind)]

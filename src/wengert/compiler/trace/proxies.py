@@ -377,7 +377,7 @@ class Proxies:
         if f is importlib.import_module:
             return self.importing(f)
         followed = f.__code__ in self.ran or hasattr(f, "__wrapped__") or not self.mentioned.isdisjoint(vars(f))
-        followed = followed or not self.mentioned.isdisjoint(OF_FUNCTIONS)
+        followed = followed or not (self.mentioned.isdisjoint(OF_FUNCTIONS) or is_known(f.__globals__))
         return self._clone(f) if followed else f
 
     def _clone(self, f: FunctionType) -> Any:

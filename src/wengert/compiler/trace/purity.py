@@ -267,7 +267,7 @@ class PurityCheck:
             return
         for x, name, state, then in self._saved:
             if not _same(state(x), then):
-                self.change = f"it changes {name}" if alone else f"it, or another thread meanwhile, changes {name}"
+                self.change = f"it changes {name}" if alone else f"it changes {name} (or another thread does)"
                 self.changed = x
                 return
         now = [(v._data, v.grad) for v in self._values]
@@ -275,7 +275,7 @@ class PurityCheck:
             if alone:
                 self.effect = "it changes the data or the gradient of a Value: do it outside of the function"
             else:
-                self.change = "it, or another thread meanwhile, changes the data or the gradient of a Value"
+                self.change = "it changes the data or the gradient of a Value (or another thread does)"
                 self.instead = "do it outside of the function"
 
     # -- during the run -----------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class PurityCheck:
             if self.draws or alone:
                 self.effect = self.effect or DRAWS
             elif self._may_draw() and not self.change:
-                self.change = "it, or another thread meanwhile, draws random numbers"
+                self.change = "it draws random numbers (or another thread does)"
                 self.instead = "draw them outside of the function, and pass them"
         if (asked := STATES & self.mentioned) and self._may_draw():
             self.effect = self.effect or (

@@ -8,6 +8,7 @@ import _random
 import ctypes
 import random
 import sys
+import threading
 from array import array
 from typing import Any
 
@@ -54,6 +55,11 @@ def draws_for_all(x: Any) -> bool:
     return type(x) is np.random.RandomState and x._bit_generator is np.random.get_bit_generator()  # type: ignore[attr-defined]
 
 
+def others() -> set[int]:
+    """Return the threads of this process but the one that asks."""
+    return {*sys._current_frames()} - {threading.get_ident()}
+
+
 def is_alone() -> bool:
     """Return True if this process has no other thread, which might draw or change something meanwhile."""
-    return len(sys._current_frames()) == 1
+    return not others()

@@ -58,15 +58,15 @@ class _Values:
             if id(part) in self.memo:
                 stack.pop()
                 continue
-            waiting = None if part[0] in LEAVES else self.waiting(part)
-            if waiting is not None:
-                stack.append(waiting)
+            below = None if part[0] in LEAVES else self.unevaluated(part)
+            if below is not None:
+                stack.append(below)
             else:
                 self.memo[id(part)] = self.leaf(part) if part[0] in LEAVES else self.compute(part)
                 stack.pop()
         return self.memo[id(part)]
 
-    def waiting(self, part: Expr) -> Expr | None:
+    def unevaluated(self, part: Expr) -> Expr | None:
         """Return the first operand that an operation needs and that is not yet computed, in order of evaluation."""
         operands = part[1:]
         if part[0] == "where" and isinstance(self.memo.get(id(part[1])), bool):
