@@ -239,6 +239,46 @@ def test_of_values_and_of_floats() -> None:
     assert compiled([0.3, 2.0]) == grad(rosenbrock)([0.3, 2.0])
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("inactive_first", [True, False])
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("make", [hessian, lambda f: jacobian(grad(f))])
+def test_parameters_that_drop_out_on_one_side_of_a_choice(make: Any, power: int, inactive_first: bool) -> None:
+    w = Value(0.7)
+
+    def f(x: Any) -> Any:
+        return sum([wengert.relu(w * each - 5.0) ** power for each in x])
+
+    inactive, active = [0.1, 0.2], [100.0, 90.0]  # floats, and Values
+    first, then = (inactive, active) if inactive_first else (active, inactive)
+    compiled, seen = wengert.compile(make(f)), []
+    for x in [first] * 6 + [then] * 6 + [first] * 6:
+        found = []
+        for rows in (compiled(x), make(f)(x)):
+            w.grad, leaves = 0.0, Numbers(rows).leaves
+            if isinstance(leaves[0], Value):
+                sum(n * leaf for n, leaf in enumerate(leaves, 1)).backward()
+            numbers = [getattr(leaf, "data", leaf) for leaf in leaves]
+            found.append(([isinstance(leaf, Value) for leaf in leaves], numbers, w.grad))
+        (kinds, numbers, slope), (others, expected, wanted) = found
+        assert numbers == pytest.approx(expected, rel=1e-12)
+        assert slope == pytest.approx(wanted, rel=1e-12)
+        seen.append(kinds == others)
+    until_checked = slice(6, 6 if inactive_first and power > 1 else 7)  # a zero, a float or a Value without a gradient
+    del seen[until_checked]
+    assert all(seen)
+    assert "uncompiled" not in compiled.report()
+
+
+@pytest.mark.parametrize("f", [lambda x: x[:], lambda x: [x[0], x[1], x[2]]])
+@pytest.mark.parametrize("backend", ["auto", "numpy"])
+def test_of_the_argument_itself(f: Any, backend: str) -> None:
+    compiled = wengert.compile(jacobian(f), backend=backend)
+    for x in ([0.1, 0.2, 0.3], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0]):
+        assert compiled(x) == jacobian(f)(x) == np.eye(3).tolist()
+    assert "uncompiled" not in compiled.report()
+
+
 def test_of_a_model_with_and_without_gradients() -> None:
     model = nn.MLP(2, [3, 1], activation="tanh", rng=random.Random(1))
     compiled = wengert.compile(grad(lambda x: model(x)))

@@ -54,7 +54,7 @@ from wengert.compiler.trace import (
     too_many,
     too_many_kinds,
 )
-from wengert.derivatives import derivations_of, signature_of
+from wengert.derivatives import Numbers, derivations_of, signature_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, warn, warn_once
 
@@ -649,8 +649,21 @@ class Runtime:
             made.checked += 1
             entry.checks += 1
             return not entry.is_eager
-        self.drop(entry, made, reason)
+        if self.derived is not None and self.differs_in_kind(entry, made, result):
+            entry.specializations, entry.latest = [], None
+            self.record_itself(entry)
+        else:
+            self.drop(entry, made, reason)
         return False
+
+    def differs_in_kind(self, entry: CacheEntry, made: Specialization, result: Any) -> bool:
+        """Return True if a derivative that was taken of a program consists of Values, and of floats at these numbers,
+        or the other way round: the parameters drop out of it on one side of a choice, such as `relu`. The derivative
+        itself branches there.
+        """
+        if entry.signature.batched or entry.signature in self.itself:
+            return False
+        return any(isinstance(x, Value) for x in Numbers(result).leaves) is not (made.kind is Value)
 
     def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
         """Drop a specialization whose result differs from the function's, and warn."""

@@ -62,7 +62,7 @@ def in_directions(program: Program, seeds: dict[int, Any], results: Sequence[Arr
         if id(array) in spread.wide:
             spread.widen(array)
     program.steps = [each for step in program.steps for each in spread.step(step)]
-    read = {id(array) for step in program.steps for array in step.reads}
+    read = {id(array) for array in (*results, *[x for step in program.steps for x in step.reads])}
     program.arrays = [array for array in program.arrays if id(array) in read or id(array) not in seeds] + spread.added
 
 

@@ -263,7 +263,15 @@ class Differentiation:
 
         number = Value if are_values else float
         result = differentiate(program, self.levels, self.outputs, number, self.along, self.directions, entries)
+        if not is_sparse and not are_values and self._depends_on_parameters(candidate):
+            raise NotDifferentiable("whether it consists of Values depends on which side of a choice is taken")
         self.finish(candidate, result, batched, are_values)
+
+    def _depends_on_parameters(self, candidate: Candidate) -> bool:
+        """Return True if the derivative's program, of one example, depends on parameters at some point."""
+        program = candidate.lifted.program
+        arrays = program.of_role("param")
+        return len(candidate.own) > 0 and bool(np.isin(jacobian_pattern(program, arrays).indices, candidate.own).any())
 
     def finish(self, candidate: Candidate, result: Any, batched: bool, are_values: bool) -> None:
         """Bring the output into the structure of the result."""
