@@ -270,6 +270,21 @@ def test_parameters_that_drop_out_on_one_side_of_a_choice(make: Any, power: int,
     assert "uncompiled" not in compiled.report()
 
 
+@pytest.mark.filterwarnings("error")
+def test_parameters_that_drop_out_in_a_batch_and_without_gradients() -> None:
+    w = Value(0.7)
+    f = grad(grad(lambda x: wengert.relu(w * x - 5.0) ** 2))
+    summed, single = wengert.compile(f), wengert.compile(f)
+    for xs in ([100.0, 90.0], [0.1, 0.2], [0.1, 100.0]) * 2:
+        got, want = summed.sum(xs), sum(map(f, xs))
+        assert getattr(got, "data", got) == pytest.approx(getattr(want, "data", want), rel=1e-12)
+        for x in xs:
+            single(x)
+            with wengert.no_grad():
+                assert type(single(x)) is type(f(x)) is float
+    assert "uncompiled" not in summed.report() + single.report()
+
+
 @pytest.mark.parametrize("f", [lambda x: x[:], lambda x: [x[0], x[1], x[2]]])
 @pytest.mark.parametrize("backend", ["auto", "numpy"])
 def test_of_the_argument_itself(f: Any, backend: str) -> None:

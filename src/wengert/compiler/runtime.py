@@ -514,6 +514,8 @@ class Runtime:
         if entry.specializations and entry.layout != candidate.layout:
             self.fall_back(entry, "the structure of its result differs between examples: return the same lists for all")
             return
+        if self.derived is not None and entry.signature in self.itself and len(candidate.own):
+            self.derived.on_parameters = True
         entry.layout, made.began = candidate.layout, candidate.began
         entry.specializations = [*entry.specializations, made]
         entry.least = max(entry.least, made.least)
@@ -661,7 +663,7 @@ class Runtime:
         or the other way round: the parameters drop out of it on one side of a choice, such as `relu`. The derivative
         itself branches there.
         """
-        if entry.signature.batched or entry.signature in self.itself:
+        if entry.signature in self.itself:
             return False
         return any(isinstance(x, Value) for x in Numbers(result).leaves) is not (made.kind is Value)
 
