@@ -571,3 +571,17 @@ def test_a_run_that_is_not_recorded_says_why() -> None:
     function(1.0)
     assert "observed again" not in function.report()
     assert "p1 * x" in function.source()
+
+
+def test_a_batch_with_rows_on_both_sides_of_a_choice() -> None:
+    """Rows that ran before the last recording began are compared, too."""
+    u = Value(0.7)
+
+    def f(x: Any, y: Any) -> Any:
+        return wengert.where(y > 0.0, u * x * x, x * 2.0)
+
+    compiled, plain = wengert.compile(wengert.grad(f)), wengert.grad(f)
+    X, Y = [0.1, 0.2, 0.3], [-1.0, -1.0, -2.0]
+    assert not warned(lambda: [compiled.map(X, Y) for _ in range(3)])
+    want = [plain(x, y) for x, y in zip(X, Y, strict=True)]
+    assert compiled.map(X, Y).tolist() == [getattr(x, "data", x) for x in want]

@@ -261,7 +261,10 @@ class Runtime:
                 return False
             if not entry.is_current(ran):
                 return True
+            began = self.began
             result, function_run, watch = self.first_run(entry, arguments, row)
+            if known:  # results of earlier rows are compared, too
+                self.began = min(began, self.began)
             known[row] = result if function_run is None else arguments.prepared(function_run.derivative, row)()
             return watch is not None and self.record(entry, arguments, row, result, watch, function_run)
 
