@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from types import ModuleType, TracebackType
 from typing import Any
 
-from wengert._files import opened
-
 __all__ = ["CannotTryError", "choose", "load", "parts_of", "pieces", "place"]
 
 
@@ -51,7 +49,7 @@ def place(path: str, trace: TracebackType | None, quoted: bool = False) -> str:
 
 def pieces(path: str) -> list[tuple[str, bytes]]:
     """The file, or the cells of a notebook, each with its name."""
-    with opened(path) as file:
+    with open(path, "rb") as file:
         text = file.read()
     if not path.endswith(".ipynb"):
         return [(path, text)]
