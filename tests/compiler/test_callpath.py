@@ -10,7 +10,7 @@ import pytest
 
 import wengert
 from tests.compiler.checks import CLOSE, difference, gradients
-from wengert import Value, modes, no_grad, strict
+from wengert import Value, _loader, modes, no_grad, strict
 from wengert.compiler import partials_of
 from wengert.engine import Many
 from wengert.errors import ArgumentError, DataError
@@ -459,10 +459,11 @@ def test_a_refused_function_is_called_as_it_is() -> None:
     watched = compiled.runtime = Watched(compiled._runtime)
     for _ in range(40):
         compiled(0.5, rows=[1.0, 2.0])
-    assert watched.calls == 3  # calls 8, 16 and 32 are observed again
+    calls = 3 if _loader.status().compiled else 40  # 8, 16 and 32 are observed again; interpreted, NumPy reads lists
+    assert watched.calls == calls
     assert len(said) == 44
     compiled(0.5, rows=[1.0])  # who knows what becomes of that
-    assert watched.calls == 4
+    assert watched.calls == calls + 1
 
 
 @pytest.mark.filterwarnings("ignore:f runs uncompiled")

@@ -95,7 +95,7 @@ class Budget:
                 assert room is not None
                 if operations <= room:  # it was broken off
                     self.used += policy.records(room)
-                    operations = 2 * room
+                    operations = 2 * room + 1
                     entry.work = max(entry.work, policy.work(room, has_graph=False))
                 self.last = operations, 0, entry.work
                 if not self.affords(entry, policy.records(operations)):
