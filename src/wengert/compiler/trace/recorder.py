@@ -98,7 +98,7 @@ class Recorder:
         self.began: int = Value(0.0)._made  # every node of the run is younger
         room = sys.maxsize if self.room is None else self.began + self.room * (node.CODE + 1)
         self.last: int = room  # an operation that is younger breaks the recording off
-        self.is_broken_off = False
+        self.is_broken_off: bool = False
         self.proxies: Any = None
         self.rules: Any = None  # records operations by a user's rules
         self.nested: Any = None  # calls a derivative
