@@ -20,6 +20,7 @@ from tests.handmade import ENGINE, TANH, TRAIN
 from wengert.apps import cli
 from wengert.errors import ArgumentError
 from wengert_course import Report, check
+from wengert_course.checks import runner
 from wengert_course.checks.by_hand import NEURON
 
 # ------------------------------------------------------------------------------------- files that cannot be tried
@@ -327,6 +328,26 @@ def test_a_class_of_this_session_where_processes_cannot_be_copied(monkeypatch: p
     free = "limits of time and memory" if sys.version_info < (3, 12) else "a limit of memory"
     assert report.remarks[0] == f"This system has no os.fork: it ran in this process, without {free}."
     assert counted(check(defined(engines.wrong("no_seed"))["Value"])) == ["no seed"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="before Python 3.12 a process cannot watch itself")
+def test_a_watch_that_has_ended_ends_nothing() -> None:
+    """Python 3.12 and 3.13 leave what is watched on where its number is given back."""
+    late = False
+    with runner._watched(lambda: late):
+        assert sum(range(3)) == 3
+    late = True
+    assert [counted_up(n) for n in range(3)] == [0, 1, 2]
+    with pytest.raises(runner._TooLongError), runner._watched(lambda: late):
+        counted_up(3)
+    assert counted_up(3) == 3
+
+
+def counted_up(n: int) -> int:
+    k = 0
+    while k < n:
+        k += 1
+    return k
 
 
 # ------------------------------------------------------------------------------------- the command

@@ -203,6 +203,9 @@ def _watched(late: Callable[[], bool]) -> Iterator[None]:
     try:
         yield
     finally:
+        watch.set_events(tool, 0)  # before Python 3.14 the next line leaves them on
+        for event in events:
+            watch.register_callback(tool, event, None)
         watch.free_tool_id(tool)
 
 
