@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -315,6 +316,35 @@ def test_what_asks_for_no_argument_is_read_as_before(function: Callable[..., Any
         assert compiled(x).data == pytest.approx(function(x).data)
     assert not compiled.runtime.tells_objects
     assert "uncompiled" not in compiled.report()
+
+
+class Named(NamedTuple):
+    x: float
+
+
+@dataclass(frozen=True)
+class Frozen:
+    x: float
+
+
+def pairs_of_points(points: Any) -> Any:
+    return W * sum(p.x * q.x for p in points for q in points if p is not q)
+
+
+def two_points(p: Any, q: Any) -> Any:
+    return W * p.x if p is not q else W * 2.0
+
+
+@pytest.mark.parametrize("kind", [Named, Frozen])
+@pytest.mark.parametrize("order", ["ddddddss", "ssssssdd"])
+def test_objects_that_are_equal_by_their_attributes(kind: Any, order: str) -> None:
+    several, two = wengert.compile(pairs_of_points), wengert.compile(two_points)
+    for which in order:
+        a = kind(1.5)
+        b = a if which == "s" else kind(1.5)
+        same = several([a, b, kind(2.0)]), pairs_of_points([a, b, kind(2.0)])
+        assert same[0].data == pytest.approx(same[1].data)
+        assert two(a, b).data == two_points(a, b).data
 
 
 def pairs_of_rows(rows: Any) -> Any:

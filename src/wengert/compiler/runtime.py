@@ -454,7 +454,8 @@ class Runtime:
             self.rest(entry, f"{watch.change} at each call: {watch.instead}")
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
-        if watch.tells_objects and not self.tells_objects:
+        tells = watch.tells_objects or (watch.tells_own and arguments.has_equals())
+        if tells and not self.tells_objects:
             return self.record_closely(entry, arguments, number, result, watch, run, at_once)
         try:
             recorded, derived = self.recorded_for(arguments)

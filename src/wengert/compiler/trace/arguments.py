@@ -318,6 +318,12 @@ class Arguments:
         outside = tree_items(self.originals)
         return {*map(id, outside)} - {id(part) for x in outside for part in _parts(x)[1:]}
 
+    def has_equals(self) -> bool:
+        """Return True if an object in the arguments, as a named tuple, may be another one with an equal signature."""
+        parts = [x for original in self.originals.values() for x in _parts(original)]
+        others = [x for x in parts if type(x) not in REPLACED and not isinstance(x, (Value, np.generic))]
+        return any(type(key_of(x)) is not Itself for x in others)
+
     def values(self) -> list[Any]:
         pairs = [pair for pair in zip(self.signature.leaves, self.arrays, strict=True) if pair[0].kind == "v"]
         return [x for leaf, array in pairs for x in (np.ravel(array).tolist() if leaf.shape else [array])]

@@ -130,27 +130,36 @@ def bytecode_of(code: CodeType) -> Bytecode:
 
 def _sides(steps: list[Any], at: int) -> tuple[Any, Any]:
     """Describe what an instruction that asks ``x is y`` compares; None for what is not known."""
-    start = _start(steps, at)
-    if start is None:
+    start, others = _reach(steps, at)
+    if others == 1 and steps[start].opname in LOCALS:  # two variables at once: the first is the other side
+        left, right = [_held(steps, name) for name in steps[start].argval]
+        return left, right if start == at - 1 else None
+    if others:
         return None, None
-    if start == at - 1 and isinstance(steps[start].argval, tuple) and steps[start].opname in LOCALS:
-        return tuple([_held(steps, name) for name in steps[start].argval])  # type: ignore[return-value]
     first = _start(steps, start)
     return (None if first is None else _side(steps, first, start)), _side(steps, start, at)
 
 
 def _start(steps: list[Any], end: int) -> int | None:
-    """Return where the instructions begin that put the object on the stack which is on top before one; None if jumps
-    lead there.
+    """Return where the instructions begin that put the object on the stack which is on top before one; None if that is
+    not known.
+    """
+    start, others = _reach(steps, end)
+    return None if others else start
+
+
+def _reach(steps: list[Any], end: int) -> tuple[int, int]:
+    """Return where these instructions begin, and how many other objects the first one puts below it; -1 if that is not
+    known, as jumps lead there.
     """
     needed = 1
     for n in range(end - 1, -1, -1):
         if steps[n + 1].is_jump_target:
-            return None
+            break
         needed -= dis.stack_effect(steps[n].opcode, steps[n].arg, jump=False)
         if needed <= 0:
-            return n
-    return None
+            return n, -needed
+    return 0, -1
 
 
 def _side(steps: list[Any], start: int, end: int) -> Any:
@@ -231,12 +240,12 @@ def tells_numbers(code: CodeType, names: Mapping[str, Any]) -> bool:
     return any(isinstance(x, (*NUMBERS, np.number)) and not isinstance(x, BOOLS) for x in sides)
 
 
-def tells_objects(code: CodeType, names: Mapping[str, Any]) -> bool:
-    """Return True for code that may ask whether two numbers, Values or containers are the same object. Its globals are
-    `names`.
+def tells_objects(code: CodeType, names: Mapping[str, Any], own: bool = False) -> bool:
+    """Return True for code that may ask whether two numbers, Values or containers are the same object; with `own` also
+    two objects of other types. Its globals are `names`.
     """
     return any(
-        all(side is not OWN and isinstance(_global(side, names), (*REPLACED, Unknown)) for side in pair)
+        all((own or side is not OWN) and isinstance(_global(side, names), (*REPLACED, Unknown)) for side in pair)
         for pair in bytecode_of(code).compared
     )
 
@@ -248,7 +257,7 @@ class Unknown:
 def _global(side: Any, names: Mapping[str, Any]) -> Any:
     """Return the constant or global that is one side of ``x is y``; `Unknown()` for anything else."""
     if not isinstance(side, str):
-        return Unknown() if side is None else side[0] if isinstance(side, tuple) else None
+        return side[0] if isinstance(side, tuple) else Unknown()
     name, *attributes = side.split(".")
     x = names.get(name, vars(builtins).get(name, Unknown()))
     for attribute in attributes:

@@ -75,6 +75,7 @@ class PurityCheck:
         reads_all: True if the code may read all attributes of an object, not only those that it names.
         tells_bools: True if it asks whether something is True or False itself.
         tells_objects: True if it may ask whether two numbers, Values or containers are the same object.
+        tells_own: True if it may ask that of any two objects.
         effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
         instead: what to write instead, if each run has that change.
@@ -89,6 +90,7 @@ class PurityCheck:
         self.mentioned: set[str] = set()
         self.tells_bools: bool = False
         self.tells_objects: bool = False
+        self.tells_own: bool = False
         self.effect: str = ""
         self.change: str = ""
         self.instead: str = "return it instead"
@@ -249,6 +251,7 @@ class PurityCheck:
         self.mentioned |= attributes
         self.tells_bools |= tells_bools(code, names)
         self.tells_objects |= tells_objects(code, names)
+        self.tells_own |= tells_objects(code, names, own=True)
         if tells_numbers(code, names):
             self.effect = self.effect or "it asks by `is` whether a number is a constant: write =="
         if written:
