@@ -451,8 +451,10 @@ def _parts(x: Any) -> list[Any]:
         if part is None or kind is bool:
             continue
         found.append(part)
-        if kind is list or issubclass(kind, tuple):
-            waiting += [*(list if kind is list else tuple).__iter__(part)][::-1]
+        if kind is list:
+            waiting += part[::-1]
+        elif issubclass(kind, tuple):
+            waiting += [*tuple.__iter__(part)][::-1]
         elif kind is dict:
             waiting += [*part.values()][::-1]
         elif kind is np.ndarray and part.dtype == object:
