@@ -364,7 +364,7 @@ def test_every_opcode_of_this_python_is_on_a_list() -> None:
 def test_what_an_opcode_never_seen_may_do(invented: Callable[[str], None]) -> None:
     code = reads_globals.__code__
     assert bytecode.bytecode_of(code) == (
-        frozenset(["W", "FACTOR"]), frozenset(), frozenset(["W", "FACTOR"]), (), (), False
+        frozenset(["W", "FACTOR"]), frozenset(), frozenset(["W", "FACTOR"]), (), (), False, ()
     )  # fmt: skip
     assert bytecode.computing(code) is not None
     invented("LOAD_GLOBAL")
@@ -374,6 +374,7 @@ def test_what_an_opcode_never_seen_may_do(invented: Callable[[str], None]) -> No
     assert set(found.imported) == names
     assert found.assigns_items
     assert bytecode.tells_bools(code, {})
+    assert bytecode.tells_objects(code, {})
     assert bytecode.computing(code) is None
 
 

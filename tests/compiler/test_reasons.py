@@ -313,6 +313,58 @@ def asks_which(v: Value) -> Any:
 
 
 @reason(
+    "it asks whether two objects are the same, and v is, or has in it, an object that it reads elsewhere, too: pass a "
+    "number or a flag that tells",
+    (W,),
+    instead=lambda v, is_w=True: W * 2.0 if is_w else W + v,
+)
+def asks_whether_it_is_captured(v: Value) -> Any:
+    return W * 2.0 if v is W else W + v
+
+
+ROW = [1.0, 2.0]
+
+
+@reason(
+    "it asks whether two objects are the same, and in an example of the batch some are: pass a number or a flag that "
+    "tells, or make single calls",
+    ([[ROW, ROW], [ROW, [3.0, 4.0]]],),
+    instead=lambda rows: W * rows[0][0],
+    how="map",
+)
+def asks_in_a_batch(rows: Any) -> Any:
+    first, second = rows
+    return W * first[0] if first is second else W * second[1]
+
+
+@reason(
+    "... asks whether two nan are the same object: write math.isnan(x)",
+    ([math.nan, math.nan],),
+    passing=([1.0, 2.0],),
+    instead=lambda xs: W * (xs[0] in xs[1:]),
+)
+def asks_for_nan(xs: Any) -> Any:
+    return W * (xs[0] in xs[1:])
+
+
+@reason(
+    "... looks up nan, of which Python asks whether it is the same object: write math.isnan(x)",
+    (math.nan,),
+    instead=lambda x: W * (1.0 if math.isnan(x) else 2.0),
+)
+def looks_up_nan(x: float) -> Any:
+    return W * {1.0: 3.0}.get(x, 2.0)
+
+
+@reason(
+    "... asks by id(x) which object one is, and others are there at each call: write a number in it",
+    instead=lambda x: W * x,
+)
+def asks_for_ids(x: float) -> Any:
+    return W * x * len({*map(id, (W, x))})
+
+
+@reason(
     "... branches on the root that it looks for: write wengert.where(condition, a, b)",
     0.5,
     2.0,
@@ -1121,6 +1173,7 @@ ELSEWHERE = {  # reasons without a function above, and the tests that have one
     "no root was found while the function was recorded": "the function itself raises the error",
 }
 INSIDE = {  # reasons that no user sees, and why
+    "it asks whether two arguments are the same object": "it is recorded again, and signatures tell of it",
     "other integers take another branch": "each integer gets a specialization",
     "the function takes another branch for other integers": "each integer gets a specialization",
     "the length of a list depends on an integer argument": "each integer gets a specialization",

@@ -40,6 +40,7 @@ from wengert.compiler.trace import (
     PurityCheck,
     Reader,
     Specialization,
+    Undecided,
     Unrecordable,
     copied,
     derived_from,
@@ -83,6 +84,7 @@ class Runtime:
         self.itself: WeakSet[Any] = WeakSet()  # signatures for which a derivative itself is recorded
         self.began: int = 0  # when the last run that was watched began: see `comparison`
         self.recording: list[Any] = [None]  # the thread that pops it records
+        self.tells_objects: bool = False  # it may ask whether objects are the same: see `Reader`
         self.others_draw: bool = False  # random numbers were drawn meanwhile, perhaps by another thread
         _runtimes.add(self)
         self.define()
@@ -94,7 +96,8 @@ class Runtime:
     def define(self) -> None:
         """Prepare to read arguments, and to record the function."""
         self.definition: Any = self.defined()
-        self.arguments: Callable[..., Any] = Reader(self.compiled.signature, self.compiled.static).read
+        self.reader: Reader = Reader(self.compiled.signature, self.compiled.static, self.tells_objects)
+        self.arguments: Callable[..., Any] = self.reader.read
         self.derived: Derived | None = derived_from(self.function, self.compiled.signature)
         _, derivations = derivations_of(self.function)
         self.apart: bool = bool(derivations) and derivations[-1].kind == "value_and_grad"  # the tuples of a batch
@@ -139,6 +142,7 @@ class Runtime:
             self.count_aside(report.WITHIN if is_watched() else modal)
             return self.eager(self.function, args, named, how)
         if not same(self.defined(), self.definition):
+            self.tells_objects = False
             self.define_anew()
         arguments = self.arguments(args, named, bool(how))
         if arguments is None:
@@ -358,6 +362,7 @@ class Runtime:
         entry = self.entries.get(signature)
         if entry is None:
             entry = CacheEntry(np, signature, self.compiled.checks == "powers")
+            entry.elsewhere = self.reader.elsewhere if self.tells_objects else None
             self.forget([each for each in list(self.entries) if not each.is_alive()])
             if signature.key in self.evicted:
                 self.evicted.remove(signature.key)
@@ -449,6 +454,9 @@ class Runtime:
             self.rest(entry, f"{watch.change} at each call: {watch.instead}")
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
+        tells = watch.tells_objects or (watch.tells_own and arguments.has_equals())
+        if tells and not self.tells_objects:
+            return self.record_closely(entry, arguments, number, result, watch, run, at_once)
         try:
             recorded, derived = self.recorded_for(arguments)
             nests = derived is None and arguments.signature not in self.itself
@@ -461,15 +469,34 @@ class Runtime:
             candidate.began = self.began
             if derived is not None:
                 candidate.differentiation = derived.of(arguments, number, run)
+            if self.tells_objects:
+                self.reader.add(candidate.elsewhere)
+                again = self.arguments(arguments.args, arguments.named, batched)
+                if again is not None and again.signature.reason:
+                    raise Unrecordable(again.signature.reason)
             entry.candidate = candidate
             entry.until, entry.fallback_reason = 0, ""  # if it rested
         except NotDifferentiable:
             self.record_itself(entry)
             return False
+        except Undecided:
+            return self.record_closely(entry, arguments, number, result, watch, run, at_once)
         except (Unrecordable, Unliftable) as problem:
             self.fall_back(entry, str(problem))
             return False
         return True
+
+    def record_closely(self, entry: CacheEntry, arguments: Arguments, number: int, *how: Any) -> bool:
+        """Let signatures tell from now on which objects in the arguments are the same, and record a run. All entries
+        are forgotten, so this call, which has one of these, is served by the function itself: return False.
+        """
+        self.tells_objects = True
+        self.define_anew()
+        again = self.arguments(arguments.args, arguments.named, arguments.signature.batched)
+        if again is not None:
+            count = arguments.count() if arguments.signature.batched else 1
+            self.record(self.entry_for(again, count if entry.calls else 0), again, number, *how)
+        return False
 
     def compile(self, entry: CacheEntry, at_once: bool = False) -> bool:
         """Compile the recording, if the counts say so; False if the function itself serves."""
@@ -785,6 +812,9 @@ class Runtime:
                 if watch is None:
                     return
                 self.record(entry, arguments, 0, result, watch, function_run, at_once=True)
+            if self.entries.get(entry.signature) is not entry:  # see `record_closely`
+                arguments = self.arguments(given, others, False)
+                entry = self.entry_for(arguments, 0)
             if watch.change:
                 if not (watch.is_cache_filled() or id(watch.changed) in copies):
                     return

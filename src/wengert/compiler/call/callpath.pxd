@@ -12,6 +12,7 @@ cdef list in_force, NO_VALUES
 cdef class CacheEntry:
     cdef public object signature, candidate, latest, layout, lock
     cdef public list specializations
+    cdef public dict elsewhere
     cdef public str fallback_reason, clause
     cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite, work
     cdef public bint is_eager, is_thorough
@@ -39,6 +40,8 @@ cdef class Call:
     cpdef list served(self)
     @cython.locals(entry=CacheEntry, n=Py_ssize_t, given=Py_ssize_t, reader=ArgumentReader)
     cdef bint read(self, tuple args, dict named) except -1
+    @cython.locals(elsewhere=dict)
+    cdef bint _is_apart(self) except -1
     @cython.locals(n=Py_ssize_t)
     cdef bint _read_one(self, ArgumentReader reader, object x) except -1
     @cython.locals(entry=CacheEntry, batched=bint, at="long long", end="long long", rows=Py_ssize_t)

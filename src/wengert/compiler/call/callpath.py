@@ -50,6 +50,8 @@ class CacheEntry:
         examples: the number of examples in them.
         is_thorough: True if each call whose number is a power of two is compared with the function.
         latest: the specialization that served last.
+        elsewhere: by identity the objects that recorded runs read, but not from the arguments, of a function that may
+            ask whether an argument is one; else None.
     """
 
     def __init__(self, numpy: Any, signature: Any, is_thorough: bool) -> None:
@@ -72,6 +74,7 @@ class CacheEntry:
         self.invalidations = 0  # specializations that were dropped as they differed
         self.not_finite = 0  # calls that fell back as a number was not finite
         self.latest: Any = None
+        self.elsewhere: Any = None
         self.layout: Any = None  # what `map` makes of the array of its results; None for the array
         self.lock: Any = RLock()  # held to compile the candidate
         self.readers: list[Any] = []
@@ -182,7 +185,17 @@ class Call:
                     return False
             elif not self._read_one(reader, x):
                 return False
+        if entry.elsewhere is not None and not self._is_apart():
+            return False
         return len(self.seen) < 2 or memory.are_distinct(self.seen)
+
+    def _is_apart(self) -> bool:
+        """Return True if no argument is an object that recorded runs read elsewhere, too."""
+        elsewhere = self.entry.elsewhere
+        for x in self.seen:  # noqa: SIM110  (a generator takes longer than all the rest)
+            if id(x) in elsewhere:
+                return False
+        return True
 
     def _read_one(self, reader: ArgumentReader, x: Any) -> bool:
         kind = reader.kind

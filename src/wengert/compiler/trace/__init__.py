@@ -8,7 +8,7 @@ from wengert.compiler.trace.layout import ResultLayout
 from wengert.compiler.trace.purity import DRAWS, DrawsCheck, PurityCheck
 from wengert.compiler.trace.randomness import is_alone, random_state
 from wengert.compiler.trace.readers import readers_of
-from wengert.compiler.trace.recorder import Unrecordable, is_watched, operations_since, recorder_of_thread
+from wengert.compiler.trace.recorder import Undecided, Unrecordable, is_watched, operations_since, recorder_of_thread
 from wengert.compiler.trace.recording import Candidate, numbers_in, primal_of, record
 from wengert.compiler.trace.rows import bound_to, rows_of
 from wengert.compiler.trace.specialization import Specialization, lines_apart, too_many, too_many_kinds
@@ -22,6 +22,7 @@ __all__ += [
     "Specialization",
     "StaticSpec",
     "TooLarge",
+    "Undecided",
     "Unrecordable",
     "bound_to",
     "copied",

@@ -18,6 +18,7 @@ import numpy as np
 
 from wengert._forks import Lock
 from wengert.compiler.call import is_exact
+from wengert.compiler.trace.bytecode import REPLACED
 from wengert.compiler.trace.keys import DEPTH, PARTS, Itself, key_of, objects_in
 from wengert.compiler.trace.regular import ARRAYS, KINDS, Rows, Tangled, has_large, read_rows, rows_in, widened
 from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items
@@ -250,9 +251,11 @@ class Signature:
         batched: bool,
         key: Any,
         aliased: bool,
+        tells_objects: bool = False,
     ) -> None:
         self.key: Any = key
         self.aliased: bool = aliased  # an object was passed twice
+        self.tells_objects: bool = tells_objects  # or it would be in the key, however deep both are
         self.of_function: inspect.Signature = of_function
         self.shapes: dict[str, Shape] = shapes
         every = {name: [leaf for _, leaf in tree_leaves(shape)] for name, shape in shapes.items()}
@@ -308,6 +311,19 @@ class Arguments:
         """List the names of the arguments that are not defaults, in order."""
         return [name for name in self.signature.shapes if name in self.passed]
 
+    def told(self) -> set[int] | None:
+        """Return the identities of the objects of which the signature tells whether they are the same; None for all."""
+        if self.signature.tells_objects:
+            return None
+        outside = tree_items(self.originals)
+        return {*map(id, outside)} - {id(part) for x in outside for part in _parts(x)[1:]}
+
+    def has_equals(self) -> bool:
+        """Return True if an object in the arguments, as a named tuple, may be another one with an equal signature."""
+        parts = [x for original in self.originals.values() for x in _parts(original)]
+        others = [x for x in parts if type(x) not in REPLACED and not isinstance(x, (Value, np.generic))]
+        return any(type(key_of(x)) is not Itself for x in others)
+
     def values(self) -> list[Any]:
         pairs = [pair for pair in zip(self.signature.leaves, self.arrays, strict=True) if pair[0].kind == "v"]
         return [x for leaf, array in pairs for x in (np.ravel(array).tolist() if leaf.shape else [array])]
@@ -340,22 +356,27 @@ class Arguments:
         fixed: Callable[[Any], Any],
     ) -> Any:
         """Call a function on one example. `make` converts each array, `fixed` each static part; an object that is
-        passed twice stays one object.
+        passed twice stays one object, as far as the signature tells of it.
         """
         arrays = iter(example)
         known: dict[int, Any] = {}
+        told = self.told()
 
         def put(leaf: ArraySpec | StaticSpec, original: Any) -> Any:
             if isinstance(leaf, StaticSpec):
                 return fixed(original)
             made = make(leaf, next(arrays))
             made = made if leaf.is_scalar else _restored(made, leaf.held)
-            return known.setdefault(id(original), made) if _has_identity(original) else made
+            is_told = _has_identity(original) and (told is None or id(original) in told)
+            return known.setdefault(id(original), made) if is_told else made
 
         given = {}
         for name, shape in self.signature.shapes.items():
             made, original = tree_unflatten(shape, put, self.originals[name]), self.originals[name]
-            given[name] = known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made
+            if self.signature.tells_objects and not self.signature.batched:
+                given[name] = _unified(made, original, known)
+            else:
+                given[name] = known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made
         return called(function, self.signature.of_function, given)
 
     def eager(self, function: Callable[..., Any]) -> Any:
@@ -404,9 +425,60 @@ def _has_identity(x: Any) -> bool:
     return isinstance(x, (list, np.ndarray, Value))
 
 
+def _unified(made: Any, original: Any, known: dict[int, Any]) -> Any:
+    """Return what was made of an argument, with one object wherever the argument has one."""
+    if original is None or type(original) is bool:
+        return made
+    if id(original) in known and (known[id(original)] is not made or not isinstance(original, list)):
+        return known[id(original)]
+    kind = type(original)
+    if kind is list:
+        made[:] = [_unified(x, y, known) for x, y in zip(made, original, strict=True)]
+    elif kind is dict:
+        made.update([(key, _unified(made[key], y, known)) for key, y in original.items()])
+    elif isinstance(original, tuple):
+        items = [_unified(x, y, known) for x, y in zip(tuple.__iter__(made), tuple.__iter__(original), strict=True)]
+        made = tuple(items) if kind is tuple else getattr(kind, "_make", kind)(items)
+    return known.setdefault(id(original), made)
+
+
+def _parts(x: Any) -> list[Any]:
+    """List an argument and everything in it of which a function can tell whether it is the same object elsewhere."""
+    found, waiting = [], [x]
+    while waiting:
+        part = waiting.pop()
+        kind = type(part)
+        if part is None or kind is bool:
+            continue
+        found.append(part)
+        if kind is list:
+            waiting += part[::-1]
+        elif issubclass(kind, tuple):
+            waiting += [*tuple.__iter__(part)][::-1]
+        elif kind is dict:
+            waiting += [*part.values()][::-1]
+        elif kind is np.ndarray and part.dtype == object:
+            waiting += part.ravel().tolist()[::-1]
+    return found
+
+
 class Reader:
-    def __init__(self, signature: inspect.Signature, static: Sequence[str]) -> None:
+    """Reads the arguments of calls.
+
+    Args:
+        signature: the function's.
+        static: the names of arguments that are parts of the program.
+        tells_objects: True if the function may ask whether two numbers, Values or containers are the same object: then
+            the signature tells which are.
+
+    Attributes:
+        elsewhere: by identity the objects that recorded runs read, but not from the arguments.
+    """
+
+    def __init__(self, signature: inspect.Signature, static: Sequence[str], tells_objects: bool = False) -> None:
         self.signature: inspect.Signature = signature
+        self.tells_objects: bool = tells_objects
+        self.elsewhere: dict[int, Any] = {}
         self.static: frozenset[str] = frozenset(static)
         self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those in use
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
@@ -450,7 +522,11 @@ class Reader:
                 shapes[name], found = flatten_argument(name, x, batched, keys)
                 arrays += found
         same: list[int] = []
-        if DEEP not in shapes.values() and MANY not in shapes.values():
+        if self.tells_objects and not any(isinstance(shape, ForeignSpec) for shape in shapes.values()):
+            same, reason = self._same(originals, args, named, batched)
+            if reason is not None:
+                shapes[next(iter(shapes))] = reason
+        elif DEEP not in shapes.values() and MANY not in shapes.values():
             same += [id(x) for x in tree_items(originals) if _has_identity(x)]
             same += [id(x) for x in originals.values() if isinstance(x, (tuple, dict))]
         first = {x: place for place, x in reversed([*enumerate(same)])}
@@ -458,10 +534,37 @@ class Reader:
         key = (batched, aliases, tuple(keys), *shapes.items())
         signature = self.signatures.get(key)
         if signature is None:
-            made = Signature(self.signature, shapes, batched, key, bool(aliases))
+            made = Signature(self.signature, shapes, batched, key, bool(aliases), self.tells_objects)
             with _lock:  # `setdefault` of a WeakValueDictionary may let two threads be first
                 signature = self.signatures.setdefault(key, made)
         return Arguments(args, named, originals, signature, arrays, passed, self.static)
+
+    def _same(
+        self, originals: dict[str, Any], args: Sequence[Any], named: dict[str, Any], batched: bool
+    ) -> tuple[list[int], ForeignSpec | None]:
+        """Return the identities of all parts of the arguments, or of none if all examples of a batch have different
+        ones; and a reason to leave such arguments to the function.
+        """
+        if not batched:
+            every = [(name, part) for name, x in originals.items() for part in _parts(x)]
+            name = next((name for name, x in every if id(x) in self.elsewhere), None)
+            return [id(part) for _, part in every], None if name is None else ForeignSpec(
+                f"it asks whether two objects are the same, and {name} is, or has in it, an object that it reads "
+                "elsewhere, too: pass a number or a flag that tells"
+            )
+        for row in rows_of(self.read, self.signature, self.static, args, named)[1]:
+            every = [part for x in row for part in _parts(x)]
+            if len({*map(id, every)}) < len(every) or any(id(x) in self.elsewhere for x in every):
+                return [], ForeignSpec(
+                    "it asks whether two objects are the same, and in an example of the batch some are: pass a number "
+                    "or a flag that tells, or make single calls"
+                )
+        return [], None
+
+    def add(self, objects: Sequence[Any]) -> None:
+        """Note objects that a recorded run read, but not from the arguments, and that it replaced."""
+        replaced = [x for x in objects if isinstance(x, REPLACED) and not isinstance(x, (bool, str, bytes))]
+        self.elsewhere.update([(id(x), x) for x in replaced])
 
 
 def _static(name: str, x: Any) -> Any:

@@ -7,15 +7,18 @@ assign items, have effects. So a Python that nobody has seen costs speed, and no
 
 from __future__ import annotations
 
+import builtins
 import dis
 import functools
 from collections.abc import Iterator, Mapping
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Bytecode", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers"]
+from wengert.engine import Value
+
+__all__ = ["Bytecode", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers", "tells_objects"]
 
 READ = frozenset(["LOAD_FROM_DICT_OR_GLOBALS", "LOAD_GLOBAL", "LOAD_NAME"])  # they read a global,
 WRITTEN = frozenset(["DELETE_GLOBAL", "DELETE_NAME", "STORE_GLOBAL", "STORE_NAME"])  # or set one,
@@ -55,8 +58,17 @@ COMPUTE = PADDING | {
     "WITH_EXCEPT_START", "YIELD_VALUE",
 }  # fmt: skip
 LISTED = READ | WRITTEN | IMPORTED | IDENTITY | EFFECTS | COMPUTE
+LOCALS = frozenset(  # these load one variable, or two
+    ["LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK",
+     "LOAD_FAST_LOAD_FAST"]
+)  # fmt: skip
+ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD"])
 BOOLS = (bool, np.bool_)
 NUMBERS = (int, float, complex)
+# Objects of these types may be as good as another one that the function gets: the identity of all others is part of the
+# signature, or noted where they are read.
+REPLACED = (*NUMBERS, np.generic, str, bytes, Value, list, tuple, dict, set, frozenset, np.ndarray)
+THEIRS = frozenset(name for kind in (*REPLACED, np.float64) for name in dir(kind))  # the names of their attributes
 
 
 class Bytecode(NamedTuple):
@@ -68,6 +80,8 @@ class Bytecode(NamedTuple):
         attributes: all names in it: of attributes, globals and modules.
         imported: the modules that it may import.
         identities: by what it asks ``x is ...``: a constant in a tuple, the name of a global, or None for any object.
+        compared: both sides of each ``x is y``, like `identities`; with dots for an attribute of a global, and `OWN`
+            for a variable that holds an object which is not of the types in `REPLACED`.
         assigns_items: True if it may assign items, or change an object in place.
     """
 
@@ -77,6 +91,10 @@ class Bytecode(NamedTuple):
     imported: tuple[str, ...]
     identities: tuple[tuple[Any] | str | None, ...]
     assigns_items: bool
+    compared: tuple[tuple[Any, Any], ...] = ()
+
+
+OWN = object()
 
 
 @functools.lru_cache(4096)
@@ -84,7 +102,9 @@ def bytecode_of(code: CodeType) -> Bytecode:
     """Read some code."""
     read, written, imported, identities = set(), set(), [], []
     names, assigns_items, before = frozenset(code.co_names), False, None
-    for step in dis.get_instructions(code):
+    steps = [step for step in dis.get_instructions(code) if step.opname not in PADDING]
+    compared: list[tuple[Any, Any]] = []
+    for n, step in enumerate(steps):
         name = step.opname
         if name in READ:
             read.add(step.argval)
@@ -93,17 +113,96 @@ def bytecode_of(code: CodeType) -> Bytecode:
         elif name in IMPORTED:
             imported.append(step.argval)
         elif name in IDENTITY:
+            compared.append(_sides(steps, n))
             identities.append(
                 None if step.is_jump_target else _loaded(before)
             )  # then more than one object may be there
         elif name in ITEMS or (name == "BINARY_OP" and step.argrepr.endswith("=")):  # += may change an array
             assigns_items = True
         elif name not in LISTED:
-            return Bytecode(names, names, names, tuple(code.co_names), (None,), True)
-        before = before if name in PADDING else step
+            return Bytecode(names, names, names, tuple(code.co_names), (None,), True, ((None, None),))
+        before = step
     return Bytecode(
-        frozenset(read), frozenset(written), names, tuple(imported), tuple(dict.fromkeys(identities)), assigns_items
+        *(frozenset(read), frozenset(written), names, tuple(imported)),
+        *(tuple(dict.fromkeys(identities)), assigns_items, tuple(compared)),
     )
+
+
+def _sides(steps: list[Any], at: int) -> tuple[Any, Any]:
+    """Describe what an instruction that asks ``x is y`` compares; None for what is not known."""
+    start, others = _reach(steps, at)
+    if others == 1 and steps[start].opname in LOCALS:  # two variables at once: the first is the other side
+        left, right = [_held(steps, name) for name in steps[start].argval]
+        return left, right if start == at - 1 else None
+    if others:
+        return None, None
+    first = _start(steps, start)
+    return (None if first is None else _side(steps, first, start)), _side(steps, start, at)
+
+
+def _start(steps: list[Any], end: int) -> int | None:
+    """Return where the instructions begin that put the object on the stack which is on top before one; None if that is
+    not known.
+    """
+    start, others = _reach(steps, end)
+    return None if others else start
+
+
+def _reach(steps: list[Any], end: int) -> tuple[int, int]:
+    """Return where these instructions begin, and how many other objects the first one puts below it; -1 if that is not
+    known, as jumps lead there.
+    """
+    needed = 1
+    for n in range(end - 1, -1, -1):
+        if steps[n + 1].is_jump_target:
+            break
+        needed -= dis.stack_effect(steps[n].opcode, steps[n].arg, jump=False)
+        if needed <= 0:
+            return n, -needed
+    return 0, -1
+
+
+def _side(steps: list[Any], start: int, end: int) -> Any:
+    first = steps[start]
+    if end == start + 1 and first.opname == "LOAD_CONST":
+        return _loaded(first)
+    if end == start + 1 and first.opname in LOCALS and isinstance(first.argval, str):
+        return _held(steps, first.argval)
+    if first.opname == "LOAD_GLOBAL" and all(step.opname in ATTRIBUTES for step in steps[start + 1 : end]):
+        return ".".join([step.argval for step in steps[start:end]])
+    return None
+
+
+def _held(steps: list[Any], variable: str) -> Any:
+    """Return `OWN` for a variable that the code calls, or of which it reads an attribute that no number, Value or
+    container has: with any of these it would raise an error.
+    """
+    for n, step in enumerate(steps):
+        if step.opname in ATTRIBUTES and step.argval not in THEIRS and _last(steps[n - 1]) == variable:
+            return OWN
+        if step.opname == "CALL" and variable in _called(steps, n):
+            return OWN
+    return None
+
+
+def _last(step: Any) -> Any:
+    """Return the variable that an instruction puts on top of the stack; None for anything else."""
+    if step.opname not in LOCALS:
+        return None
+    return step.argval[-1] if isinstance(step.argval, tuple) else step.argval
+
+
+def _called(steps: list[Any], at: int) -> tuple[Any, ...]:
+    """Return the variable that a call calls, in a tuple; an empty one if it calls anything else."""
+    start: int | None = at
+    while start and steps[start - 1].opname in ("KW_NAMES", "PRECALL"):
+        start -= 1
+    for _ in range(steps[at].arg):
+        start = start and _start(steps, start)
+    if not start or start < 2 or steps[start].is_jump_target:
+        return ()
+    before = steps[start - 2 : start]  # the order depends on the Python
+    return tuple(map(_last, before)) if "PUSH_NULL" in (step.opname for step in before) else ()
 
 
 def _loaded(step: Any) -> tuple[Any] | str | None:
@@ -133,10 +232,37 @@ def tells_bools(code: CodeType, names: Mapping[str, Any]) -> bool:
     return False
 
 
-def tells_numbers(code: CodeType) -> bool:
-    """Return True for code that asks whether a number is a constant itself: ``n is 0``."""
-    constants = [each[0] for each in bytecode_of(code).identities if isinstance(each, tuple)]
-    return any(isinstance(x, NUMBERS) and not isinstance(x, BOOLS) for x in constants)
+def tells_numbers(code: CodeType, names: Mapping[str, Any]) -> bool:
+    """Return True for code that asks whether a number is a constant itself: ``n is 0``, ``x is math.nan``. Its globals
+    are `names`.
+    """
+    sides = [_global(side, names) for pair in bytecode_of(code).compared for side in pair]
+    return any(isinstance(x, (*NUMBERS, np.number)) and not isinstance(x, BOOLS) for x in sides)
+
+
+def tells_objects(code: CodeType, names: Mapping[str, Any], own: bool = False) -> bool:
+    """Return True for code that may ask whether two numbers, Values or containers are the same object; with `own` also
+    two objects of other types. Its globals are `names`.
+    """
+    return any(
+        all((own or side is not OWN) and isinstance(_global(side, names), (*REPLACED, Unknown)) for side in pair)
+        for pair in bytecode_of(code).compared
+    )
+
+
+class Unknown:
+    """What code compares, and may be any object."""
+
+
+def _global(side: Any, names: Mapping[str, Any]) -> Any:
+    """Return the constant or global that is one side of ``x is y``; `Unknown()` for anything else."""
+    if not isinstance(side, str):
+        return side[0] if isinstance(side, tuple) else Unknown()
+    name, *attributes = side.split(".")
+    x = names.get(name, vars(builtins).get(name, Unknown()))
+    for attribute in attributes:
+        x = vars(x).get(attribute, Unknown()) if type(x) is ModuleType else Unknown()
+    return x
 
 
 def computing(code: CodeType) -> Iterator[Any] | None:

@@ -799,6 +799,13 @@ class Proxies:
         leaves = [place.leaf for place in self.places] + [leaf for items in self.items for leaf in items.leaves or ()]
         return {id(x) for x in [*leaves, *[x for _, _, xs, _ in self.bulk for x in xs]] if x is not None}
 
+    def objects(self) -> list[Any]:
+        """List the objects that were read."""
+        found = [place.then for place in self.places + [p for group in self.groups.values() for p in group.places]]
+        for items in self.items:
+            found += [items.source, *items.then, *(items.keys or ())]
+        return found + [each for x, _, _, _ in self.bulk for each in (x, *(x if type(x) is list else ()))]
+
     def name_of(self, leaf: Value) -> str:
         """Return the place of a captured float, given its Value; empty for other Values."""
         held = [(items.leaves or (), items.name) for items in self.items] + [(xs, name) for _, _, xs, name in self.bulk]

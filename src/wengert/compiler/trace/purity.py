@@ -12,6 +12,7 @@ import abc
 import builtins
 import functools
 import importlib
+import operator
 import random
 import sys
 import zlib
@@ -28,7 +29,7 @@ import numpy as np
 from wengert.compiler import policy
 from wengert.compiler.call import MISSING, CallPath, attributes_of, dict_of, look
 from wengert.compiler.trace.advice import effect_of_call
-from wengert.compiler.trace.bytecode import bytecode_of, names_of, tells_bools, tells_numbers
+from wengert.compiler.trace.bytecode import bytecode_of, names_of, tells_bools, tells_numbers, tells_objects
 from wengert.compiler.trace.call_trace import CallTrace, is_aside
 from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_python, is_standard
 from wengert.compiler.trace.proxies import CELL, READS_ALL, closes_over, has, inner, own, spelt, walks
@@ -60,6 +61,7 @@ STATES = frozenset(["bit_generator", "get_state", "getstate"])  # they return th
 SETTINGS = frozenset(["getbufsize", "geterr", "geterrcall", "setbufsize", "seterr", "seterrcall"])
 GENERATORS = (random.Random, np.random.RandomState, np.random.MT19937)
 OF_RANDOM = vars(random)
+IDENTITY = (operator.is_, operator.is_not)
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # the code that imports a module for the first time
 
 
@@ -72,6 +74,8 @@ class PurityCheck:
         mentioned: the names in the code.
         reads_all: True if the code may read all attributes of an object, not only those that it names.
         tells_bools: True if it asks whether something is True or False itself.
+        tells_objects: True if it may ask whether two numbers, Values or containers are the same object.
+        tells_own: True if it may ask that of any two objects.
         effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
         instead: what to write instead, if each run has that change.
@@ -85,6 +89,8 @@ class PurityCheck:
         self.ran: dict[CodeType, None] = {}
         self.mentioned: set[str] = set()
         self.tells_bools: bool = False
+        self.tells_objects: bool = False
+        self.tells_own: bool = False
         self.effect: str = ""
         self.change: str = ""
         self.instead: str = "return it instead"
@@ -244,7 +250,9 @@ class PurityCheck:
         new = set(attributes) - self.mentioned
         self.mentioned |= attributes
         self.tells_bools |= tells_bools(code, names)
-        if tells_numbers(code):
+        self.tells_objects |= tells_objects(code, names)
+        self.tells_own |= tells_objects(code, names, own=True)
+        if tells_numbers(code, names):
             self.effect = self.effect or "it asks by `is` whether a number is a constant: write =="
         if written:
             asked = sorted(written)
@@ -289,6 +297,7 @@ class PurityCheck:
         before, alone = random_state(), is_alone()
         with watching():
             result = self.path.follow(call, self)
+        self.tells_objects |= any(id(f) in self.seen for f in IDENTITY)
         alone = alone and is_alone()
         if self.path.has_switched:
             self.effect = self.effect or SWITCHES

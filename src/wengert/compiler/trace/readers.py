@@ -27,6 +27,8 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
     signature = arguments.signature
     names = arguments.names()
     defaults = [x for name, x in arguments.originals.items() if name not in arguments.passed]
+    if signature.tells_objects and not all(_tells(x, signature.batched) for x in arguments.originals.values()):
+        return None
     if signature.aliased or signature.reason or not all(map(_is_constant, defaults)):
         return None
     places = iter(range(len(arguments.arrays)))
@@ -40,6 +42,17 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
         last += 1
     known = [reader for reader in readers if reader is not None]
     return (known, names, first, last) if len(known) == len(readers) else None
+
+
+def _tells(x: Any, batched: bool) -> bool:
+    """Return True if a reader tells of all objects in an argument whether they are the same as others."""
+    if type(x) is np.ndarray:
+        return x.dtype.kind == "f" or (x.dtype.kind in "iub" and (not batched or x.ndim > 1))
+    if type(x) is tuple:
+        return all(type(item) is not tuple and _tells(item, batched) for item in x)
+    if x is None or type(x) is bool or isinstance(x, Value):
+        return True
+    return type(key_of(x)) is Itself and not isinstance(x, (list, dict))
 
 
 def _reader(

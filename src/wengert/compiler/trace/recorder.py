@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from math import nan
 from typing import Any
 
+import numpy as np
+
 from wengert import node
 from wengert._forks import Lock, in_child
 from wengert.compiler.trace.comparisons import HOLDS
@@ -35,8 +37,8 @@ from wengert.engine import Value
 from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
-__all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing"]
-__all__ += ["SWITCHES", "leave", "operations_since", "watching"]
+__all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Undecided", "Unrecordable", "is_watched", "recorder_of_thread"]
+__all__ += ["SWITCHES", "leave", "operations_since", "tracing", "watching"]
 
 SWITCHES = "it switches to another greenlet: call it where nothing waits, and pass it what it waits for"
 STOP = BY_NAME["stop_gradient"]
@@ -45,6 +47,10 @@ PATHS = 8  # paths through the branches of a user's rule that are recorded
 
 class Unrecordable(Exception):  # noqa: N818  (not an error: a reason to stay with the engine)
     """The reason why a function cannot be recorded; the message names the line and what to write instead."""
+
+
+class Undecided(Unrecordable):
+    """The function asks whether objects are the same of which the signature of the call does not tell."""
 
 
 class Opaque(Exception):  # noqa: N818  (a reason to call an operation back)
@@ -81,7 +87,9 @@ class Recorder:
     unknowns: list[tuple[Value, int]] = field(default_factory=list)  # for roots that are sought; the guards before
     handed: list[Value] = field(default_factory=list)  # traced numbers that a function got as Values, for derivatives
     numbers: dict[int, Value] = field(default_factory=dict)  # by id nodes that depend on no Value
-    arguments: dict[int, Value] = field(default_factory=dict)  # proxies of Values, by identity
+    arguments: dict[int, Value] = field(default_factory=dict)  # proxies of Values, by their identity
+    listed: set[int] = field(default_factory=set)  # the identities of those that the signature does not tell apart
+    is_undecided: bool = False  # the function asks whether they are the same
     open: bool = True  # the run has not ended
     tells_bools: bool = False  # the function may ask if a result is True itself: each comparison is a guard
     doubts: bool = False  # a number may be an int or a float
@@ -118,6 +126,17 @@ class Recorder:
         if self.open:
             self.fallback_reason = self.fallback_reason or f"{running() or 'the function'} {why}"
             raise Unrecordable(self.fallback_reason)
+
+    def refuse_to_tell(self) -> None:
+        """Stop the recording, as the function asks whether objects are the same of which the signature does not tell.
+
+        Raises:
+            Undecided: always, during the run.
+        """
+        if self.open:
+            self.is_undecided = True
+            self.fallback_reason = self.fallback_reason or "it asks whether two arguments are the same object"
+            raise Undecided(self.fallback_reason)
 
     def stop_nesting(self) -> None:
         """Begin anew, without programs for derivatives.
@@ -181,7 +200,19 @@ class Recorder:
             key = (how, *(id(side) if isinstance(side, Value) else float(side) for side in sides))
             if key not in self.guards:
                 self.guards[key] = Guard(how, *sides, outcome, self.line or running())
+                if how in ("eq", "ne") and outcome == (how == "ne") and left is not right:
+                    self._note_not_nan(left, right)
         return outcome
+
+    def _note_not_nan(self, x: Any, y: Any) -> None:
+        """Guard that not both of two numbers that differ are nan: Python's lists, and so `in`, `index` and `count`,
+        take nan for equal to itself where it is the same object, which no program knows.
+        """
+        if any(type(side) in (int, bool) or (type(side) is float and side == side) for side in map(_constant, (x, y))):
+            return
+        x, y = (x, y) if number_of(x) == number_of(x) else (y, x)
+        if not self._note("eq", x, x) and not self._note("eq", y, y):
+            self.refuse("asks whether two nan are the same object: write math.isnan(x)")
 
     def note_choice(self, index: Integer, items: Any) -> None:
         """Note that an integer chooses one of some items; all of them become operands now."""
@@ -267,8 +298,10 @@ class _TracingHook(threading.local):
     def same(self, x: Any, other: Any) -> bool:
         """Return True if two Values are the same object; dicts compare keys like this, too."""
         if self.recorder is not None:
-            known = [any(v is value for v in self.recorder.arguments.values()) for value in (x, other)]
-            # The signature says which arguments are the same.
+            known = [id(value) in self.recorder.arguments for value in (x, other)]
+            if known == [True, True] and x is not other and {id(x), id(other)} & self.recorder.listed:
+                self.recorder.refuse_to_tell()
+            # The signature says which of the other arguments are the same.
             if known != [False, False] and (known != [True, True] or x is other):
                 self.recorder.refuse("asks which Value an argument is: pass a number or a flag that tells")
         return x is other
@@ -350,6 +383,12 @@ def _below(nodes: Any, follows: Callable[[Value], bool]) -> Iterator[Value]:
             seen.add(id(x))
             yield x
             waiting += [y for y in x._operands if isinstance(y, Value)]
+
+
+def _constant(x: Any) -> Any:
+    """Return a number that is the same in all runs, or an int in place of one that is never nan; None for others."""
+    kind = type(number_of(x)) if is_traced(x) else type(x)
+    return 0 if kind in (int, bool) or issubclass(kind, (np.integer, np.bool_)) else None if is_traced(x) else x
 
 
 def _is_same(x: Any, y: Any) -> bool:

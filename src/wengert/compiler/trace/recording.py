@@ -30,7 +30,7 @@ from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
 from wengert.compiler.trace.proxies import Proxies
 from wengert.compiler.trace.purity import PurityCheck
-from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, operations_since, tracing
+from wengert.compiler.trace.recorder import Guard, Recorder, Undecided, Unrecordable, operations_since, tracing
 from wengert.compiler.trace.rules import follow_rules, record_rules
 from wengert.compiler.trace.specialization import Guards, Specialization, in_words
 from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
@@ -104,6 +104,7 @@ class Candidate:
         self.differentiation: Any = None  # of the program, if a derivative is compiled: see `derived`
         self.began: int = 0  # when the function itself began, in ticks
         self.has_nested: bool = bool(run.nested)
+        self.elsewhere: list[Any] = run.elsewhere  # what it read, but not from its arguments, if it may tell
         self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
         self._picks: list[Pick] = picks
         self._run: _Trace | None = run
@@ -310,6 +311,7 @@ class _Trace:
         self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
         self.recorder.nests = nests
         self.inputs: dict[str, Any] = {}
+        self.told: set[int] | None = arguments.told()
         self.integers: list[Integer] = []
         self.value_inputs: list[str] = []
         given = iter(integers)
@@ -344,7 +346,7 @@ class _Trace:
         if self.recorder.is_broken_off:  # whatever the function has made of it
             raise TooLarge
         if self.recorder.fallback_reason:
-            raise Unrecordable(self.recorder.fallback_reason)
+            raise (Undecided if self.recorder.is_undecided else Unrecordable)(self.recorder.fallback_reason)
         if path.steps != watch.path.steps:
             pairs = itertools.zip_longest(watch.path.steps, path.steps)
             step = next(plain or traced for plain, traced in pairs if plain != traced)
@@ -397,6 +399,7 @@ class _Trace:
         for nodes in (self.results, self.auxiliary, self.compared_sides):
             nodes[:] = [x * 1.0 if id(x) in self.chosen else x for x in nodes]
         self.recorder.open = False
+        self.elsewhere: list[Any] = self.proxies.objects() if arguments.signature.tells_objects else []
         self.proxies.release()
         self.graphs = [each.graph(inputs) for each in self.nested]
         began, captured = self.recorder.began, self.proxies.values() if self.nested else ()
@@ -413,7 +416,10 @@ class _Trace:
     def input(self, leaf: ArraySpec, name: str, x: Any, integers: Any, fixed: bool) -> tuple[Value, Any]:
         """Return the node for one number of an argument, and its proxy."""
         if leaf.kind == "v":
-            node = self.recorder.arguments[id(x)] = Value(x._data)
+            node = Value(x._data)
+            self.recorder.arguments[id(node)] = node
+            if self.told is not None and id(x) not in self.told:
+                self.recorder.listed.add(id(node))
             return node, node
         number = leaf.number(next(integers, int(x)) if leaf.kind == "i" else x)
         node = Value(float(number))

@@ -23,6 +23,7 @@ import numpy as np
 
 from wengert import interpolation, linalg
 from wengert.compiler.trace.bytecode import bytecode_of
+from wengert.compiler.trace.recorder import recorder_of_thread
 from wengert.compiler.trace.traced_arrays import ASKED, TracedArray, choice, fillable, presented, quantile
 from wengert.compiler.trace.tracers import (
     FINITE,
@@ -128,6 +129,13 @@ def _identity(function: Any) -> Callable[[Any, Any], Any]:
         return function(x, y)
 
     return call
+
+
+def _number_of_object(x: Any) -> Any:
+    recorder = recorder_of_thread()
+    if recorder is not None:
+        recorder.refuse("asks by id(x) which object one is, and others are there at each call: write a number in it")
+    return id(x)
 
 
 def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:
@@ -320,6 +328,7 @@ STANDINS |= {
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
+STANDINS[id(id)] = _number_of_object
 STANDINS |= {id(f): _identity(f) for f in (operator.is_, operator.is_not)}
 OF_PYTHON: dict[Any, Any] = {f: _mean(f) for f in (statistics.mean, statistics.fmean)}  # by functions in Python
 OF_PYTHON |= {

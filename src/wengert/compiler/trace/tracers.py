@@ -107,7 +107,7 @@ class Number:
     def __bool__(self) -> bool: return self.recorder.answer("ne", self, 0.0)  # type: ignore[no-any-return]
     def __copy__(self) -> Any: return self
     def __deepcopy__(self, memo: Any) -> Any: return self
-    def __hash__(self) -> int: return hash(self.concrete())
+    def __hash__(self) -> int: return _hashed(self)
     def __float__(self) -> float: return float(self.concrete())
     def __complex__(self) -> complex: return complex(self.concrete())
     def __str__(self) -> str: return str(self.concrete())
@@ -167,6 +167,12 @@ class Number:
         if any(isinstance(x, Value) for x in xs):
             return op(*map(as_operand, xs))
         return recorded(op.name, op(*map(number_of, xs)), *xs)
+
+
+def _hashed(x: Number) -> int:
+    if x.number != x.number:  # Python's nan is hashed by its identity
+        x.recorder.refuse("looks up nan, of which Python asks whether it is the same object: write math.isnan(x)")
+    return hash(x.concrete())
 
 
 class Integer(Number):

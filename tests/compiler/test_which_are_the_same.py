@@ -1,0 +1,361 @@
+"""Calls that differ only in which objects are the same object: a compiled function answers as the function does.
+
+Each function asks in one way whether two objects are the same, and takes them from two places. It is called with
+different objects of equal contents, then with one object in both places, and the other way round.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pytest
+
+import wengert
+from wengert import Value
+
+np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+W = Value(0.7)
+
+
+# -- ways of asking ---------------------------------------------------------------------------------------------------
+
+
+def by_is(a: Any, b: Any) -> bool:
+    return a is b
+
+
+def by_is_not(a: Any, b: Any) -> bool:
+    return a is not b
+
+
+def by_equality(a: Any, b: Any) -> bool:
+    return bool(a == b)
+
+
+def by_lists(a: Any, b: Any) -> bool:
+    return [a] == [b]
+
+
+def by_tuples(a: Any, b: Any) -> bool:
+    return (1.0, a) != (1.0, b)
+
+
+def by_in(a: Any, b: Any) -> bool:
+    return a in [None, b]
+
+
+def by_index(a: Any, b: Any) -> bool:
+    return [b, a].index(a) == 0
+
+
+def by_count(a: Any, b: Any) -> bool:
+    return [a, b].count(a) == 2
+
+
+def by_remove(a: Any, b: Any) -> bool:
+    rest = [b, None, a]
+    rest.remove(a)
+    return rest[0] is None
+
+
+def by_set(a: Any, b: Any) -> bool:
+    return len({a, b}) == 1
+
+
+def by_dict(a: Any, b: Any) -> bool:
+    return a in {b: 1}
+
+
+def by_id(a: Any, b: Any) -> bool:
+    return id(a) == id(b)
+
+
+def by_ids(a: Any, b: Any) -> bool:
+    return len({*map(id, (a, b))}) == 1
+
+
+def by_operator(a: Any, b: Any) -> bool:
+    return operator.is_(a, b)
+
+
+def by_mapped_operator(a: Any, b: Any) -> bool:
+    return any(map(operator.is_not, [a], [b]))
+
+
+def by_any(a: Any, b: Any) -> bool:
+    return any(a is each for each in [None, b])
+
+
+def by_memo(a: Any, b: Any) -> bool:
+    seen: list[Any] = []
+    for each in (a, b):
+        if not any(each is other for other in seen):
+            seen.append(each)
+    return len(seen) == 1
+
+
+WAYS: list[Callable[[Any, Any], bool]] = [
+    by_is,
+    by_is_not,
+    by_equality,
+    by_lists,
+    by_tuples,
+    by_in,
+    by_index,
+    by_count,
+    by_remove,
+    by_set,
+    by_dict,
+    by_id,
+    by_ids,
+    by_operator,
+    by_mapped_operator,
+    by_any,
+    by_memo,
+]
+
+
+# -- kinds of objects, and a number in each ---------------------------------------------------------------------------
+
+
+class Thing:
+    def __init__(self, x: Any = None) -> None:
+        self.n = 1.5
+        self.x = x
+
+
+class Row(tuple[Any, ...]):
+    __slots__ = ()
+
+
+KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "Value": (lambda: Value(1.5), lambda x: x),
+    "float": (lambda: float("1.5"), lambda x: x),
+    "nan": (lambda: float("nan"), lambda x: 1.0),
+    "large int": (lambda: int("123456789"), lambda x: x / 1e9),
+    "list": (lambda: [1.5, 2.0], lambda x: x[0]),
+    "list of Values": (lambda: [Value(1.5)], lambda x: x[0]),
+    "tuple": (lambda: (float("1.5"), 2.0), lambda x: x[0]),
+    "dict": (lambda: {"n": 1.5}, lambda x: x["n"]),
+    "array": (lambda: np.array([1.5, 2.0]), lambda x: x[0]),
+    "object": (Thing, lambda x: x.n),
+}
+
+
+# -- places: how arguments are made of two objects, and how both are taken from them --------------------------------
+
+CELL: list[Any] = [None]  # for a captured object
+CAPTURED = Thing()
+
+
+def of_global(x: Any) -> Any:
+    return CELL[0], x
+
+
+def of_attribute(x: Any) -> Any:
+    return CAPTURED.x, x
+
+
+PLACES: dict[str, tuple[Callable[[Any, Any], tuple[Any, ...]], Callable[..., Any]]] = {
+    "two arguments": (lambda a, b: (a, b), lambda x, y: (x, y)),
+    "a list": (lambda a, b: ([a, b],), lambda x: (x[0], x[1])),
+    "a mixed list": (lambda a, b: ([a, 2.5, "s", b],), lambda x: (x[0], x[3])),
+    "nested lists": (lambda a, b: ([[a], [b]],), lambda x: (x[0][0], x[1][0])),
+    "a tuple": (lambda a, b: ((a, b),), lambda x: (x[0], x[1])),
+    "a list of tuples": (lambda a, b: ([(a, 1.0), (b, 2.0)],), lambda x: (x[0][0], x[1][0])),
+    "a dict": (lambda a, b: ({"a": a, "b": b},), lambda x: (x["a"], x["b"])),
+    "a dict of lists": (lambda a, b: ({"a": [a], "b": [b, 1.0]},), lambda x: (x["a"][0], x["b"][0])),
+    "two lists": (lambda a, b: ([a, a], [b, 1.0]), lambda x, y: (x[1], y[0])),
+    "a list and an argument": (lambda a, b: ([1.0, a], b), lambda x, y: (x[1], y)),
+    "an object and an argument": (lambda a, b: (Thing(a), b), lambda x, y: (x.x, y)),
+    "a captured list": (lambda a, b: (b,), of_global),
+    "a captured object": (lambda a, b: (b,), of_attribute),
+    "a captured object and a list": (lambda a, b: ([1.0, b],), lambda x: (CAPTURED.x, x[1])),
+}
+
+
+def gradients(args: Any) -> Iterator[Value]:
+    for x in args:
+        if isinstance(x, Value):
+            yield x
+        elif isinstance(x, (list, tuple, dict)):
+            yield from gradients(x.values() if isinstance(x, dict) else x)
+
+
+def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    every = {id(x): x for x in (W, *gradients((*args, CELL)))}.values()
+    for x in every:
+        x.grad = 0.0
+    try:
+        y = function(*args)
+    except (TypeError, ValueError) as error:
+        return type(error)
+    y.backward()
+    return y.data, [x.grad for x in every]
+
+
+def asking(way: Callable[[Any, Any], bool], take: Callable[..., Any], number: Callable[[Any], Any]) -> Any:
+    def one(x: Any) -> Any:
+        a, b = take(x)
+        return W * number(a) if way(a, b) else W * number(b) * 2.0
+
+    def two(x: Any, y: Any) -> Any:
+        a, b = take(x, y)
+        return W * number(a) if way(a, b) else W * number(b) * 2.0
+
+    return two if take.__code__.co_argcount == 2 else one
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_which_objects_are_the_same(way: Callable[[Any, Any], bool], kind: str) -> None:
+    make, number = KINDS[kind]
+    wrong = []
+    for place, (arguments, take) in PLACES.items():
+        for order in ("ddddds dss", "ssssssd ssd"):
+            function = asking(way, take, number)
+            compiled = wengert.compile(function)
+            a = make()
+            CELL[0] = CAPTURED.x = a
+            for call, which in enumerate(order.replace(" ", "")):
+                if "captured" not in place:
+                    a = make()
+                args = arguments(a, a if which == "s" else make())
+                expected = outcome(function, args)
+                got = outcome(compiled, args)
+                if got != expected and got is not expected:
+                    wrong.append((place, order, call, got, expected))
+                    break
+    assert not wrong
+
+
+# -- batches ----------------------------------------------------------------------------------------------------------
+
+
+def of_one(x: Any) -> Any:
+    return x[0], x[1]
+
+
+def of_two(x: Any, y: Any) -> Any:
+    return x, y
+
+
+def mapped(rows: Callable[[], Any]) -> Any:
+    try:
+        return rows()
+    except (TypeError, ValueError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("kind", ["float", "nan", "list", "tuple"])
+@pytest.mark.parametrize("way", WAYS)
+def test_which_objects_are_the_same_in_a_batch(way: Callable[[Any, Any], bool], kind: str) -> None:
+    make, number = KINDS[kind]
+    wrong = []
+    for take in (of_one, of_two):
+        for order in ("dddd dddd dsdd dddd", "ssss ssss ssds ssss", "sdsd dsds"):
+            function = asking(way, take, number)
+            compiled = wengert.compile(function)
+            for call, which in enumerate(order.split()):
+                rows = [(a, a if same == "s" else make()) for same, a in [(same, make()) for same in which]]
+                batch = [[*map(list, rows)]] if take is of_one else [*map(list, zip(*rows, strict=True))]
+                expected = mapped(lambda: [function(*row).data for row in zip(*batch, strict=True)])  # noqa: B023
+                got = mapped(lambda: compiled.map(*batch).tolist())  # noqa: B023
+                if got != expected:
+                    wrong.append((take.__name__, order, call, got, expected))
+                    break
+    assert not wrong
+
+
+# -- what stays as fast as it was -------------------------------------------------------------------------------------
+
+MISSING = object()
+
+
+class Layer:
+    def __init__(self, w: float) -> None:
+        self.w = Value(w)
+
+    def __call__(self, x: list[Any]) -> list[Any]:
+        return [self.w * each for each in x]
+
+
+LAYERS = [Layer(0.5), Layer(-0.25), Layer(2.0)]
+
+
+def with_defaults(x: Any, y: Any = None) -> Any:
+    return W * x[0] if y is None else W * y
+
+
+def with_a_constant(x: Any, y: Any = MISSING) -> Any:
+    return W * x[0] if y is MISSING or type(x) is tuple else W * y
+
+
+def all_but_the_last(x: Any) -> Any:
+    for layer in LAYERS:
+        x = layer(x)
+        if layer is not LAYERS[-1]:
+            x = [each.tanh() for each in x]
+    return sum(x)
+
+
+def pairs(x: Any) -> Any:
+    return sum(a.w * b.w * x[0] for a in LAYERS for b in LAYERS if a is not b)
+
+
+@pytest.mark.parametrize("function", [with_defaults, with_a_constant, all_but_the_last, pairs])
+def test_what_asks_for_no_argument_is_read_as_before(function: Callable[..., Any]) -> None:
+    compiled = wengert.compile(function)
+    for n in range(8):
+        x = [0.25, 0.5 + n]
+        assert compiled(x).data == pytest.approx(function(x).data)
+    assert not compiled.runtime.tells_objects
+    assert "uncompiled" not in compiled.report()
+
+
+class Named(NamedTuple):
+    x: float
+
+
+@dataclass(frozen=True)
+class Frozen:
+    x: float
+
+
+def pairs_of_points(points: Any) -> Any:
+    return W * sum(p.x * q.x for p in points for q in points if p is not q)
+
+
+def two_points(p: Any, q: Any) -> Any:
+    return W * p.x if p is not q else W * 2.0
+
+
+@pytest.mark.parametrize("kind", [Named, Frozen])
+@pytest.mark.parametrize("order", ["ddddddss", "ssssssdd"])
+def test_objects_that_are_equal_by_their_attributes(kind: Any, order: str) -> None:
+    several, two = wengert.compile(pairs_of_points), wengert.compile(two_points)
+    for which in order:
+        a = kind(1.5)
+        b = a if which == "s" else kind(1.5)
+        same = several([a, b, kind(2.0)]), pairs_of_points([a, b, kind(2.0)])
+        assert same[0].data == pytest.approx(same[1].data)
+        assert two(a, b).data == two_points(a, b).data
+
+
+def pairs_of_rows(rows: Any) -> Any:
+    return sum(W * a[0] * b[1] for a in rows for b in rows if a is not b)
+
+
+def test_pairs_of_rows_are_compiled() -> None:
+    compiled = wengert.compile(pairs_of_rows)
+    first, second = [1.0, 2.0], [1.5, 2.5]
+    for n in range(12):
+        rows = [first, [float(f"{n}.5"), float(f"{n}.25")], first if n in (4, 5, 9) else second]
+        assert compiled(rows).data == pytest.approx(pairs_of_rows(rows).data)
+    assert "uncompiled" not in compiled.report()
+    assert len(compiled.runtime.entries) == 2  # with a row twice, and without
