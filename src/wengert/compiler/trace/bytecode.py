@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Bytecode", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers"]
+__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers"]
 
 READ = frozenset(["LOAD_FROM_DICT_OR_GLOBALS", "LOAD_GLOBAL", "LOAD_NAME"])  # they read a global,
 WRITTEN = frozenset(["DELETE_GLOBAL", "DELETE_NAME", "STORE_GLOBAL", "STORE_NAME"])  # or set one,
@@ -55,6 +55,7 @@ COMPUTE = PADDING | {
     "WITH_EXCEPT_START", "YIELD_VALUE",
 }  # fmt: skip
 LISTED = READ | WRITTEN | IMPORTED | IDENTITY | EFFECTS | COMPUTE
+CLASS = frozenset(["LOAD_ATTR", "LOAD_METHOD", "MATCH_CLASS"])  # these may read the class of an object
 BOOLS = (bool, np.bool_)
 NUMBERS = (int, float, complex)
 
@@ -137,6 +138,14 @@ def tells_numbers(code: CodeType) -> bool:
     """Return True for code that asks whether a number is a constant itself: ``n is 0``."""
     constants = [each[0] for each in bytecode_of(code).identities if isinstance(each, tuple)]
     return any(isinstance(x, NUMBERS) and not isinstance(x, BOOLS) for x in constants)
+
+
+def asks_class(frame: Any) -> bool:
+    """Return True if what a frame does now is to read `__class__`, and not to call or compute what asks for it."""
+    if frame.f_globals.get("__name__", "").startswith("wengert."):
+        return False
+    name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+    return name in CLASS or name not in LISTED
 
 
 def computing(code: CodeType) -> Iterator[Any] | None:
