@@ -2,8 +2,8 @@
 
 `python -m tests.compiler.later_calls FROM TO STEP` compares the cases with these numbers and prints a line for each
 that differs. A case is an operation on an argument of some kind. It is called six times with like arguments, and then
-with others that differ in sign, in being zero, whole, even, huge, infinite or nan, in the kinds of the items of a list, or
-in how an array lies in memory.
+with others that differ in sign, in being zero, whole, even, huge, infinite or nan, in the kinds of the items of a list,
+or in how an array lies in memory.
 """
 
 from __future__ import annotations
