@@ -416,8 +416,6 @@ def case(number: int) -> Case:
         way = draw.randrange(len(FUNCTIONS)) + (len(FUNCTIONS) * draw.randrange(1, 4) if number % 2 else 0)
     name, make = THINGS[thing]
     function = FUNCTIONS[way % len(FUNCTIONS)]
-    if function is typed and name.endswith(("mixed", "view of a list")):
-        function = total  # whole numbers beside floats are floats to a compiled function, as the documentation says
     return Case(name, make, function, HOWS[way // len(FUNCTIONS)])
 
 

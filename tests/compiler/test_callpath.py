@@ -151,8 +151,16 @@ def test_lists_and_numbers_of_the_users_own_kinds(machine: bool) -> None:
         return W * x[0] + B * x[1] + TABLE[k]
 
     made = Trusted(f, machine, lambda g: g([1.0, 2.0], 1))
-    made.check(lambda g: g([1.5, 2], 2), f([1.5, 2], 2), wengert.engine.compiled, (W, B, *TABLE))
-    for x, k in ((Row([1.0, 2.0]), 2), ([1.0, 2.0], Whole(2)), ((1.0, 2.0), 2), ([1.0, 2.0, 3.0], 2), ([1, 2], 2)):
+    made.check(lambda g: g([1.5, 2.5], 2), f([1.5, 2.5], 2), wengert.engine.compiled, (W, B, *TABLE))
+    mixed = ([1.5, 2], 2)  # has a signature of its own
+    for x, k in (
+        mixed,
+        (Row([1.0, 2.0]), 2),
+        ([1.0, 2.0], Whole(2)),
+        ((1.0, 2.0), 2),
+        ([1.0, 2.0, 3.0], 2),
+        ([1, 2], 2),
+    ):
         made.check(lambda g, x=x, k=k: g(x, k), f(x, k), False, (W, B, *TABLE))
 
 

@@ -401,6 +401,7 @@ def adds_bools(x: Any) -> Any:
     return W * ((x > 0.0) + (x > 1.0))
 
 
+PLANES = [np.arange(6.0).reshape(2, 3) + n for n in range(3)]
 SINGLE = [np.array([0.5, 0.3], np.float32), np.array([0.25, 0.1], np.float32)]
 
 
@@ -422,6 +423,52 @@ def computes_in_float32(x: Any) -> Any:
 )
 def passes_float32_to_numpy(x: Any) -> Any:
     return W * np.exp(x)[0]
+
+
+@reason(
+    "... asks by .flags how an array lies in memory, which differs between equal arrays: ask before the call, and pass "
+    "the answer",
+    *PLANES,
+    instead=lambda x, by_columns: W * x[0, 1] * by_columns,
+    passing=[(x, float(x.flags.f_contiguous)) for x in PLANES],
+)
+def asks_for_the_layout(x: Any) -> Any:
+    return W * x[0, 1] * x.flags.f_contiguous
+
+
+@reason(
+    "... reads an array in the order in which it lies in memory: write order='C' or order='F'",
+    *PLANES,
+    instead=lambda x: W * x.ravel(order="C")[1],
+)
+def reads_in_memory_order(x: Any) -> Any:
+    return W * x.ravel("K")[1]
+
+
+@reason(
+    "... writes to an array that is a copy of an argument or not, as that lies in memory: write to a copy, as "
+    "x.ravel().copy() is",
+    *[x.T for x in PLANES],
+    instead=lambda x: _changed(x.ravel().copy()),
+)
+def writes_to_what_may_be_a_copy(x: Any) -> Any:
+    return _changed(x.ravel())
+
+
+def _changed(x: Any) -> Any:
+    x[0] = 2.0
+    return W * x[0] * x[1]
+
+
+@reason(
+    "... depends on which numbers in a list are ints and which floats: pass floats, as float(x) is",
+    [1.5, 2],
+    [1, 2.5],
+    instead=lambda xs: W * sum(x for x in xs if isinstance(x, float)),
+    passing=[[1.5, 2.0], [1.0, 2.5]],
+)
+def counts_the_ints_of_a_list(xs: Any) -> Any:
+    return W * sum(isinstance(x, int) for x in xs)
 
 
 @reason(

@@ -9,7 +9,7 @@ cdef class ArgumentReader:
     cdef str dtype_kind
     cdef object dtype
     cdef list children
-    cdef bint is_int, is_wide, takes_arrays, checks_identity
+    cdef bint is_int, is_wide, takes_arrays, checks_identity, is_mixed
     cdef bint _resembles_list(self, object x) except -1
     cdef bint takes(self, object x) except -1
     cdef object widened(self, object x, object numpy)

@@ -38,6 +38,7 @@ class ArgumentReader:
         takes_arrays: True if a NumPy array may hold the numbers.
         checks_identity: True if the signature depends on whether the same object is passed elsewhere too.
         dtype: that of an array; None for one of any real numbers of the kind.
+        is_mixed: True if there may be whole numbers beside the floats of lists.
 
     Raises:
         ValueError: the axes of nested lists are not those of the shape, or the keys not those of the items.
@@ -55,6 +56,7 @@ class ArgumentReader:
     is_int: Any
     takes_arrays: Any
     checks_identity: Any
+    is_mixed: Any
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class ArgumentReader:
         takes_arrays: bool = False,
         checks_identity: bool = False,
         dtype: Any = None,
+        is_mixed: bool = False,
     ) -> None:
         if (held is not None and len(held) != len(shape)) or (kind == "keyed" and len(keys) != len(children)):
             raise ValueError(f"a reader of {kind} with the shape {shape}, {held} and {len(keys)} keys")
@@ -77,6 +80,7 @@ class ArgumentReader:
         self.children, self.keys = list(children), tuple(keys)
         self.dtype_kind, self.is_int = dtype_kind, dtype_kind == "i"
         self.takes_arrays, self.checks_identity, self.dtype = takes_arrays, checks_identity, dtype
+        self.is_mixed = is_mixed
         self.is_wide: Any = dtype_kind != "b" and (dtype is None or dtype.itemsize == 8)  # its memory is read as it is
         self.size: Any = 1
         for n in shape:
@@ -116,7 +120,7 @@ class ArgumentReader:
             if type(x) is not kind or len(x) != self.shape[axis]:
                 return False
             x = x[0]  # there is one: no axis of numbers in lists is empty
-        return type(x) is self.expected or (type(x) is int and self.expected is float)
+        return type(x) is self.expected or (type(x) is int and self.is_mixed)
 
     def takes(self, x: Any) -> bool:
         """Return True if an array holds numbers of the expected type."""

@@ -326,7 +326,7 @@ class Call:
                 if type(item) is not bool:
                     return 0
                 memory.put(at, 1.0 if item else 0.0)
-            elif type(item) is not int:
+            elif type(item) is not int or not (reader.is_int or reader.is_mixed):
                 return 0
             else:
                 try:

@@ -43,6 +43,7 @@ class ArraySpec:
     number: Any
     shape: tuple[int, ...]
     held: tuple[Any, ...]
+    is_mixed: bool = False  # nested lists of floats and whole numbers: which are which is not told
 
     @property
     def is_scalar(self) -> bool:
@@ -205,7 +206,9 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
         if array is None:
             return LARGE
         first = int(batched)
-        return ArraySpec(name, KINDS[rows.number], rows.number, rows.shape[first:], rows.held[first:]), array
+        return ArraySpec(
+            name, KINDS[rows.number], rows.number, rows.shape[first:], rows.held[first:], rows.is_mixed
+        ), array
     if batched:
         return _refused_rows(name, x, rows)
     of_values = x and all(isinstance(item, Value) for item in x)

@@ -18,7 +18,8 @@ import numpy as np
 
 from wengert.engine import Value
 
-__all__ = ["Bytecode", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers", "tells_objects"]
+__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers"]
+__all__ += ["tells_objects"]
 
 READ = frozenset(["LOAD_FROM_DICT_OR_GLOBALS", "LOAD_GLOBAL", "LOAD_NAME"])  # they read a global,
 WRITTEN = frozenset(["DELETE_GLOBAL", "DELETE_NAME", "STORE_GLOBAL", "STORE_NAME"])  # or set one,
@@ -63,6 +64,7 @@ LOCALS = frozenset(  # these load one variable, or two
      "LOAD_FAST_LOAD_FAST"]
 )  # fmt: skip
 ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD"])
+CLASS = ATTRIBUTES | {"MATCH_CLASS"}  # these may read the class of an object
 BOOLS = (bool, np.bool_)
 NUMBERS = (int, float, complex)
 # Objects of these types may be as good as another one that the function gets: the identity of all others is part of the
@@ -263,6 +265,14 @@ def _global(side: Any, names: Mapping[str, Any]) -> Any:
     for attribute in attributes:
         x = vars(x).get(attribute, Unknown()) if type(x) is ModuleType else Unknown()
     return x
+
+
+def asks_class(frame: Any) -> bool:
+    """Return True if what a frame does now is to read `__class__`, and not to call or compute what asks for it."""
+    if frame.f_globals.get("__name__", "").startswith("wengert."):
+        return False
+    name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+    return name in CLASS or name not in LISTED
 
 
 def computing(code: CodeType) -> Iterator[Any] | None:

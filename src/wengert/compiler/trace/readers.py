@@ -86,8 +86,9 @@ def _reader(
         array = np.dtype(shape.number) if shape.held[:1] == (np.ndarray,) else None
         takes_arrays = array is not None or (batched and of_python and not shape.shape)
         return ArgumentReader(
-            "numbers", shape.number, place, shape.shape, lists, (), (), shape.kind, takes_arrays, checks_identity, array
-        )
+            "numbers", shape.number, place, shape.shape, lists, (), (), shape.kind, takes_arrays, checks_identity,
+            array, shape.is_mixed,
+        )  # fmt: skip
     kind, plain = shape.kind, shape.kind in (list, tuple, dict)
     if not plain and not (issubclass(kind, tuple) and (kind.__len__, kind.__getitem__) == TUPLES):
         return None

@@ -37,8 +37,8 @@ from wengert.engine import Value
 from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
-__all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Undecided", "Unrecordable", "is_watched", "recorder_of_thread"]
-__all__ += ["SWITCHES", "leave", "operations_since", "tracing", "watching"]
+__all__ = ["PATHS", "Guard", "Mixed", "Opaque", "Recorder", "Undecided", "Unrecordable", "is_watched"]
+__all__ += ["SWITCHES", "leave", "operations_since", "recorder_of_thread", "tracing", "watching"]
 
 SWITCHES = "it switches to another greenlet: call it where nothing waits, and pass it what it waits for"
 STOP = BY_NAME["stop_gradient"]
@@ -77,6 +77,24 @@ class Guard:
 def operations_since(tick: int) -> int:
     """Return how many nodes were computed since a tick, in any thread."""
     return int(Value(0.0)._made - tick) // (node.CODE + 1) - 1
+
+
+class Mixed:
+    """Says that the type of a number is not told: it is one of `count` in lists of floats and whole numbers."""
+
+    def __init__(self, recorder: Recorder, count: int) -> None:
+        self.recorder: Recorder = recorder
+        self.count: int = count
+
+    def __call__(self) -> None:
+        """Stop the recording.
+
+        Raises:
+            Unrecordable: always, during the run.
+        """
+        self.recorder.refuse(
+            "depends on which numbers in a list are ints and which floats: pass floats, as float(x) is"
+        )
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,7 @@ from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
 from wengert.compiler.trace.proxies import Proxies
 from wengert.compiler.trace.purity import PurityCheck
-from wengert.compiler.trace.recorder import Guard, Recorder, Undecided, Unrecordable, operations_since, tracing
+from wengert.compiler.trace.recorder import Guard, Mixed, Recorder, Undecided, Unrecordable, operations_since, tracing
 from wengert.compiler.trace.rules import follow_rules, record_rules
 from wengert.compiler.trace.specialization import Guards, Specialization, in_words
 from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
@@ -312,6 +313,7 @@ class _Trace:
         self.recorder.nests = nests
         self.inputs: dict[str, Any] = {}
         self.told: set[int] | None = arguments.told()
+        self.mixed: dict[str, Mixed] = {}
         self.integers: list[Integer] = []
         self.value_inputs: list[str] = []
         given = iter(integers)
@@ -330,7 +332,11 @@ class _Trace:
                 self.recorder.plain.update(map(id, nodes))
             if leaf.is_scalar:
                 return made.item()
-            return presented(made) if np.ndarray in leaf.held else made
+            if np.ndarray not in leaf.held:
+                return made
+            made = presented(made)
+            made.of_argument = True
+            return made
 
         def run() -> Any:
             clone = self.proxies.root(function)
@@ -429,7 +435,11 @@ class _Trace:
         if leaf.kind == "b":
             made = Bool(self.recorder, number, node)
             return node, made.concrete() if self.recorder.tells_bools else made
-        return node, Number(self.recorder, number, node)
+        made = Number(self.recorder, number, node)
+        if leaf.is_mixed:
+            made.doubt = self.mixed.setdefault(name, Mixed(self.recorder, math.prod(leaf.shape)))
+            self.recorder.doubts = True
+        return node, made
 
     def guards_in_words(self) -> list[Guard]:
         """Return the guards for keeping, described in words: inputs and captures by name, other numbers by value."""
@@ -459,7 +469,7 @@ class _Trace:
             raise Unrecordable(
                 f"its result is a {type(x).__name__}: return a Value, float, int or bool, or lists of these"
             )
-        if is_traced(x) and x.doubt and (self.shape == () or self.parts is not None):
+        if is_traced(x) and x.doubt and (self.shape == () or self.parts is not None or self.mixed):
             x.doubt()
         kind = np.asarray(number).dtype.kind
         inside = kind in "fb" or abs(number) <= EXACT

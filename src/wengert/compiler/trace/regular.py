@@ -40,6 +40,11 @@ class Rows(NamedTuple):
     kinds: frozenset[Any]  # the types of what is innermost
 
     @property
+    def is_mixed(self) -> bool:
+        """True if there are whole numbers beside floats."""
+        return self.kinds == {int, float}
+
+    @property
     def number(self) -> Any:
         """The type of the numbers; whole numbers beside floats count as floats. None if they are of other types."""
         kinds = self.kinds - {int} if float in self.kinds else self.kinds
@@ -75,7 +80,7 @@ def read_rows(x: Any, rows: Rows) -> Any:
         return None
     if made.shape != rows.shape or (made.dtype.kind == "b") != (kind == "b"):
         raise ValueError
-    if rows.kinds == {int, float}:
+    if rows.is_mixed:
         beyond = has_large(made) and any(
             type(item) is int and abs(item) >= 1 << 53 for item in np.array(x, object).flat
         )

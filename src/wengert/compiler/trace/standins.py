@@ -24,7 +24,15 @@ import numpy as np
 from wengert import interpolation, linalg
 from wengert.compiler.trace.bytecode import bytecode_of
 from wengert.compiler.trace.recorder import recorder_of_thread
-from wengert.compiler.trace.traced_arrays import ASKED, TracedArray, choice, fillable, presented, quantile
+from wengert.compiler.trace.traced_arrays import (
+    ASKED,
+    TracedArray,
+    choice,
+    fillable,
+    presented,
+    quantile,
+    refuse_layout,
+)
 from wengert.compiler.trace.tracers import (
     FINITE,
     FLOATS,
@@ -65,7 +73,10 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
 
     def recorded_call(xs: Any) -> Any:
         if row == "atan2":  # a zero has a sign there, that of an integer none
-            xs = tuple([0 if is_traced(x) and type(x.number) is int and not x else x for x in xs])
+            for x in xs:
+                if is_traced(x) and x.doubt and not x:
+                    x.doubt()
+            xs = tuple([0 if is_traced(x) and isinstance(x.number, (int, np.integer)) and not x else x for x in xs])
         if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
             return function(*map(concrete, xs))
         numbers = [*map(number_of, xs)]
@@ -101,11 +112,11 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         if len(numbers) == 1 and isinstance(numbers[0], int):  # stays an index
             return found[0]
         made = recorded(row, builtin(numbers), *found)
+        doubts = [x.doubt for x in found if is_traced(x) and x.doubt]
         if len(kinds) > 1 and is_traced(made):  # it has the type of the extreme argument
-            made.doubt, made.recorder.doubts = (
-                functools.partial(_asked_at, running(), made.recorder, builtin, found),
-                True,
-            )
+            doubts.append(functools.partial(_asked_at, running(), made.recorder, builtin, found))
+        if doubts and is_traced(made):
+            made.doubt, made.recorder.doubts = lambda: [doubt() for doubt in doubts], True
         return made
 
     return extreme
@@ -139,7 +150,7 @@ def _number_of_object(x: Any) -> Any:
 
 
 def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:
-    return lambda x: how(x) if is_traced(x) else function(x)
+    return lambda x: how(converted(x, float)) if is_traced(x) else function(x)
 
 
 class _Kind(type):
@@ -170,7 +181,7 @@ class _Kind(type):
 def _float(*args: Any) -> Any:
     if len(args) != 1 or not is_traced(args[0]):
         return float(*args)
-    return args[0] if type(args[0].number) is float else converted(args[0], float)
+    return args[0] if type(args[0].number) is float and args[0].doubt is None else converted(args[0], float)
 
 
 def _int(*args: Any) -> Any:
@@ -183,8 +194,19 @@ def _int(*args: Any) -> Any:
 
 
 def _type(*args: Any, **named: Any) -> Any:
+    if len(args) == 1 and is_traced(args[0]) and args[0].doubt:
+        args[0].doubt()
     found = type(*args, **named) if len(args) != 1 else args[0].__class__ if is_traced(args[0]) else type(args[0])
     return np.ndarray if found is TracedArray else KINDS.get(found, found)
+
+
+def _told(asks: Any, x: Any, what: Any) -> bool:
+    """Return what `hasattr` or `isinstance` says of an object; of a number that may be an int or a float, only what is
+    the same for both.
+    """
+    if is_traced(x) and x.doubt and asks(1, what) != asks(1.0, what):
+        x.doubt()
+    return bool(asks(x.number if is_traced(x) else x, what))
 
 
 def _distance(p: Any, q: Any) -> Any:
@@ -287,7 +309,7 @@ def _are_floats(found: list[Any]) -> bool:
     kinds = {type(number_of(x)) for x in found}
     constant = all(type(x) is not Integer for x in found) and not any(isinstance(x, Value) for x in found)
     are_floats = {float} <= kinds <= {float, int} or kinds == {np.float64}
-    return constant and are_floats and any(map(is_traced, found))
+    return constant and are_floats and any(map(is_traced, found)) and not any(is_traced(x) and x.doubt for x in found)
 
 
 def _taking(real: Any) -> Callable[..., Any]:
@@ -324,7 +346,8 @@ STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.p
 STANDINS |= {id(getattr(math, name)): _asks(how, getattr(math, name)) for name, how in ASKED.items()}
 STANDINS |= {
     id(np.where): choice,
-    id(hasattr): lambda x, name: hasattr(x.number if is_traced(x) else x, name),  # a tracer answers to more
+    id(hasattr): lambda x, name: _told(hasattr, x, name),  # a tracer answers to more
+    id(isinstance): lambda x, kind: _told(isinstance, x, kind) if is_traced(x) else isinstance(x, kind),
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
@@ -386,10 +409,11 @@ def _filled(function: Any) -> Callable[..., Any]:
     """Wrap a function of NumPy that makes an array: one of floats takes traced numbers if the caller changes it."""
 
     def call(*args: Any, **named: Any) -> Any:
+        is_like = any(type(x) is TracedArray for x in args)  # then it lies in memory as that does
         args = tuple([np.empty(x.shape, x.dtype) if type(x) is TracedArray else concrete(x) for x in args])
         made = function(*args, **named)
         is_array = type(made) is np.ndarray and made.dtype == np.float64 and made.ndim
-        return fillable(made) if is_array and _fills(sys._getframe(1).f_code) else made
+        return fillable(made) if is_array and (is_like or _fills(sys._getframe(1).f_code)) else made
 
     return call
 
@@ -407,6 +431,29 @@ def _lists_bools(x: Any) -> bool:
     return any(map(_lists_bools, x)) if type(x) in (list, tuple) else type(x) is Bool
 
 
+def _laying_out(function: Any) -> Callable[..., Any]:
+    """Wrap a function of NumPy that returns its argument itself if that lies in memory as it is to."""
+
+    def call(x: Any, *args: Any, **named: Any) -> Any:
+        made = presented(function(x, *args, **named))
+        if type(x) is TracedArray and x.of_argument:
+            if None in bytecode_of(sys._getframe(1).f_code).identities:
+                refuse_layout(f"np.{function.__name__}(x) is x")
+            made.of_argument = made.perhaps_copied = True
+        return made
+
+    return call
+
+
+def _memoryview(x: Any) -> Any:
+    if type(x) is TracedArray:
+        refuse_layout("memoryview")
+    return memoryview(x)
+
+
+for _name in ("asfortranarray", "ascontiguousarray", "require"):
+    STANDINS[id(getattr(np, _name))] = _laying_out(getattr(np, _name))
+STANDINS[id(memoryview)] = _memoryview
 for _name in ("all", "any", "cumsum", "mean", "prod", "std", "sum", "var"):
     STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
 STANDINS |= {id(np.quantile): quantile(np.quantile, 1), id(np.percentile): quantile(np.percentile, 100)}

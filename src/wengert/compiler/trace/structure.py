@@ -30,6 +30,8 @@ MANY = 4  # numbers in arrays for each one that is not
 DEEPEST = 100  # nested lists in a result
 DEEP = 40  # nested brackets in an expression: Python's parser takes 200
 
+BASE: Any = vars(np.ndarray)["base"].__get__  # the real one, also of a `TracedArray`
+
 
 class Aux(NamedTuple):
     """A result with auxiliary numbers, which a run has as its output "auxiliary", without derivatives."""
@@ -273,8 +275,8 @@ class Structure:
 
 def _is_from_outside(x: Any, seen: Container[int]) -> bool:
     """Return True for a mutable object that existed before, and for an array that shares its memory."""
-    while isinstance(x, np.ndarray) and id(x) not in seen and x.base is not None:
-        x = x.base
+    while isinstance(x, np.ndarray) and id(x) not in seen and BASE(x) is not None:
+        x = BASE(x)
     return id(x) in seen and not isinstance(x, tuple)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.trace.recorder import Mixed, recorder_of_thread
 from wengert.compiler.trace.tracers import (
     FINITE,
     NARROW,
@@ -52,6 +53,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {  # by their names in NumPy and `math`
     "isinf": lambda x: abs(x) > FINITE,
 }
 
+OVERLAPPING = (np.shares_memory, np.may_share_memory)
 DTYPE: Callable[[Any], Any] = vars(np.ndarray)["dtype"].__get__  # the real one, also of a `TracedArray`
 
 
@@ -59,9 +61,13 @@ class TracedArray(np.ndarray):
     """An array of traced numbers, which behaves like the array of their numbers."""
 
     kind: Any = None  # the dtype of the numbers; None for Values, and for an array that holds no traced numbers
+    of_argument: bool = False  # it may lie in memory in any order, as the argument that it is, or is taken from
+    perhaps_copied: bool = False  # it shares the memory of an argument or not, as that lies in memory
 
     def __array_finalize__(self, other: Any) -> None:
         self.kind = getattr(other, "kind", None)
+        self.of_argument = getattr(other, "of_argument", False)
+        self.perhaps_copied = getattr(other, "perhaps_copied", False)
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -89,6 +95,8 @@ class TracedArray(np.ndarray):
         """Call a function of NumPy; one that takes no objects gets the numbers."""
         if function is np.where:
             return choice(*args)
+        if function in OVERLAPPING:
+            refuse_layout(f"np.{function.__name__}")
         _refuse_narrow(function.__name__, (*args, *named.values()))
         if function is np.count_nonzero and type(args[0]) is TracedArray:
             found = (args[0] != 0).sum(*args[1:], **named)
@@ -129,6 +137,7 @@ class TracedArray(np.ndarray):
 
     def __setitem__(self, key: Any, x: Any) -> None:
         """Assign to a part; a traced mask with one number chooses at run time."""
+        self._check_memory()
         if self.kind == np.float64 and not isinstance(x, Value):  # which an array of floats does not take
             x = _each(_as_objects(x), np.float64)
         elif self.kind is not None and not isinstance(x, Value):
@@ -150,7 +159,7 @@ class TracedArray(np.ndarray):
         """Return a copy; conversions to float64, and of bools and integers to wider types, stay traced."""
         target = np.dtype(dtype)
         if target == self.dtype:
-            return self.copy()
+            return self.copy("K")
         if self.kind is not None and target in (np.float64, np.int64) and np.can_cast(self.kind, target):
             return presented(_each(self, target.type))
         return presented(super().astype(dtype, *args, **named))
@@ -184,11 +193,92 @@ class TracedArray(np.ndarray):
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
         return np.sqrt(self.var(axis, ddof=ddof, **named))
 
-    def tobytes(self, *args: Any, **named: Any) -> Any:
-        return super().tobytes(*args, **named) if self.kind is None else _as_numbers(self).tobytes(*args, **named)
+    # -- how it lies in memory, which differs between equal arrays ----------------------------------------------------
+
+    def copy(self, order: Any = "C") -> Any:
+        """Return a copy, whose layout nobody asks for."""
+        made = super().copy(order)
+        made.of_argument, made.perhaps_copied = self.of_argument and order in ("A", "K"), False
+        return made
+
+    def flatten(self, order: Any = "C") -> Any:
+        """Return a copy of one axis."""
+        _check_order(order)
+        made = super().flatten(order)
+        made.of_argument = made.perhaps_copied = False
+        return made
+
+    def ravel(self, order: Any = "C") -> Any:
+        """Return the numbers on one axis; whether in the same memory is not known for an argument."""
+        _check_order(order)
+        made = super().ravel(order)
+        made.perhaps_copied = self.of_argument
+        return made
+
+    def reshape(self, *shape: Any, order: Any = "C", **named: Any) -> Any:
+        """Return the numbers in another shape; whether in the same memory is not known for an argument."""
+        _check_order(order)
+        made = super().reshape(*shape, order=order, **named)
+        made.perhaps_copied = self.of_argument
+        return made
+
+    def fill(self, x: Any) -> None:
+        """Set all numbers."""
+        self._check_memory()
+        super().fill(x)
+
+    def sort(self, *args: Any, **named: Any) -> None:
+        """Sort in place."""
+        self._check_memory()
+        super().sort(*args, **named)
+
+    def _check_memory(self) -> None:
+        if self.perhaps_copied and (recorder := recorder_of_thread()) is not None:
+            recorder.refuse(
+                "writes to an array that is a copy of an argument or not, as that lies in memory: write to a copy, as "
+                "x.ravel().copy() is"
+            )
+
+    def tobytes(self, order: Any = "C") -> Any:
+        """Return the bytes of the numbers."""
+        _check_order(order)
+        return super().tobytes(order) if self.kind is None else _as_numbers(self).tobytes(order)
 
     def __reduce__(self) -> Any:
         return _as_numbers(self).__reduce__() if self.kind is not None else super().__reduce__()
+
+
+def _asking(name: str) -> Any:
+    """Return an attribute that says how an array lies in memory: no code that is recorded may read it."""
+    real = vars(np.ndarray)[name]
+
+    def read(self: Any) -> Any:
+        refuse_layout(f".{name}")
+        return real.__get__(self)
+
+    return property(read, real.__set__)
+
+
+for _name in ("flags", "strides", "base", "ctypes", "data", "__array_interface__", "__array_struct__"):
+    setattr(TracedArray, _name, _asking(_name))
+
+
+def refuse_layout(by: str) -> None:
+    """Stop the recording of a function that asks how an array lies in memory.
+
+    Raises:
+        Unrecordable: it is recorded.
+    """
+    if (recorder := recorder_of_thread()) is not None:
+        recorder.refuse(
+            f"asks by {by} how an array lies in memory, which differs between equal arrays: ask before the call, and "
+            "pass the answer"
+        )
+
+
+def _check_order(order: Any) -> None:
+    if order is not None and str(order).upper() in ("A", "K") and (recorder := recorder_of_thread()) is not None:
+        recorder.refuse("reads an array in the order in which it lies in memory: write order='C' or order='F'")
 
 
 def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -196,6 +286,8 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
 
     NumPy would call methods of Values, and compare them; Python's operators work for both.
     """
+    if ufunc is np.square and method == "__call__":  # of integers it may wrap around
+        ufunc, xs = np.multiply, (*xs, *xs)
     own = ufunc.__name__
     if not any(map(_holds_objects, xs)):
         made = getattr(ufunc, method)(*map(_as_objects, xs), **options)
@@ -422,6 +514,7 @@ def presented(x: Any) -> Any:
             x = _each(x, kind.type)
             first = x.flat[0]
     kind = np.dtype(first.__class__) if is_traced(first) else None
+    _settle(x)
     is_float = type(first) is Number and type(first.number) is float
     if is_float and not any(type(item) is Pending for item in x.flat):  # NumPy's numbers have more attributes
         kind = _kind_of(x.view(np.ndarray))
@@ -429,6 +522,20 @@ def presented(x: Any) -> Any:
     made = x.view(TracedArray)
     made.kind = None if kind is None or kind.hasobject else kind
     return made
+
+
+def _settle(x: Any) -> None:
+    """See that the dtype of an array does not depend on which numbers in a list are ints: where it holds all of them,
+    there is a float among them.
+    """
+    members: dict[Any, set[int]] = {}
+    for item in x.flat:
+        if is_traced(item) and item.doubt:
+            members.setdefault(item.doubt, set()).add(id(item))
+        elif isinstance(number_of(item), float):
+            return
+    if members and not any(type(doubt) is Mixed and len(those) >= doubt.count for doubt, those in members.items()):
+        next(iter(members))()
 
 
 def fillable(x: Any) -> Any:

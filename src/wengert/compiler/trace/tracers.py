@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.ir import COMPARISONS
+from wengert.compiler.trace.bytecode import asks_class
 from wengert.compiler.trace.comparisons import HOLDS
 from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce, ieee
@@ -65,7 +66,10 @@ class Number:
         self.doubt: Callable[[], Any] | None = None  # adds the guards that decide its type, if that can vary
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any: return type(self.number)
+    def __class__(self) -> Any:
+        if self.doubt is not None and asks_class(sys._getframe(CALLER)):
+            self.doubt()
+        return type(self.number)
 
     def operand(self) -> Any:
         """Return the operand to record: a Value through which no gradient flows; after the run the number."""
@@ -75,6 +79,8 @@ class Number:
 
     def concrete(self) -> Any:
         """Return the number itself; a guard makes the recording valid for that number only."""
+        if self.doubt is not None:
+            self.doubt()
         self.recorder.guard("eq" if isinstance(self.number, (int, np.integer)) else "is", self, float(self.number))
         return self.number
 
@@ -141,6 +147,8 @@ class Number:
     def __getattr__(self, name: Any) -> Any:  # Any: Cython would refuse a subclass of str
         if name.startswith("__array"):  # NumPy would convert it to a constant
             raise AttributeError(name)
+        if self.doubt is not None and name not in ("real", "conjugate"):
+            self.doubt()
         if name in UNTOUCHED or not hasattr(self.number, name):
             return getattr(self.number, name)
         if name in ("real", "numerator"):
@@ -416,7 +424,7 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     if node._made > recorder.last:
         recorder.break_off()
     made = Number(recorder, made, node)
-    return _doubted(made, (x, y)) if recorder.doubts else made
+    return _doubted(made, (x, y)) if recorder.doubts and name != "div" else made
 
 
 def _computed(name: str, *xs: Any) -> Any:
@@ -445,7 +453,12 @@ def _computed(name: str, *xs: Any) -> Any:
         return PYTHON[name](*map(concrete, xs))  # one of them is not exact as a float
     if name == "floordiv":
         x, y = map(as_operand, xs)
-        made = Number(recorder, result, BY_NAME["round"]((x - BY_NAME["remainder"](x, y)) / y))
+        multiple = x - BY_NAME["remainder"](x, y)
+        exactly = Number(recorder, numbers[0] - numbers[0] % numbers[1], multiple)
+        is_whole = isinstance(result, (int, np.integer)) and recorder.open
+        if is_whole and not recorder.guard("within", exactly, EXACT):
+            return PYTHON[name](*map(concrete, xs))
+        made = Number(recorder, result, BY_NAME["round"](multiple / y))
     else:
         made = recorded(name, result, *xs)
     if isinstance(result, (int, np.integer)):
@@ -460,7 +473,9 @@ def _computed(name: str, *xs: Any) -> Any:
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
         recorder.guard("within", made, FINITE)
-    return _doubted(made, xs) if recorder.doubts else made
+        if all(isinstance(x, int) for x in numbers):
+            recorder.guard("ge", xs[1], 0.0)  # else an int
+    return _doubted(made, xs) if recorder.doubts and name != "div" else made
 
 
 def computes_in(recorder: Any, kind: Any) -> None:
@@ -488,6 +503,8 @@ def _doubted(made: Any, xs: tuple[Any, ...]) -> Any:
     certain = [x for x in xs if type(number_of(x)) is float and not (is_traced(x) and x.doubt)]
     if doubts and not certain and is_traced(made):
         made.doubt = lambda: [doubt() for doubt in doubts]
+        if type(made.number) is float and not made.recorder.guard("within", made, EXACT):
+            made.doubt()  # beyond, ints are exact and floats are not
     return made
 
 
