@@ -17,7 +17,7 @@ from wengert.ops.ieee import Nodes, cython
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "WALK", "Node", "constant", "fresh", "kind", "refuse", "set_tracing_hook", "settle"]
+__all__ = ["CODE", "WALK", "Node", "constant", "fresh", "is_many", "kind", "refuse", "set_tracing_hook", "settle"]
 __all__ += ["differentiated", "supply"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation's code; the bits above hold the tick
@@ -101,8 +101,10 @@ class Node:
     @property
     def _operands(self) -> tuple[Any, ...]:
         """The operands as they were written, constants as floats: (2.0, x) for 2 - x."""
+        if self._a is None:
+            return self._many_operands()  # type: ignore[attr-defined, no-any-return]  # a Value has it
         if self._row.arity != 2:
-            return () if self._a is None else (self._a,)
+            return (self._a,)
         b = constant(self) if self._b is None else self._b
         return (b, self._a) if self._made & LEFT else (self._a, b)
 
@@ -249,6 +251,11 @@ class Node:
                 "copy.deepcopy, or save the parameters of a model with wengert.checkpoint.save(model, path)"
             )
         return _restored, (type(self), self._data, self._grad, self.label), getattr(self, "__dict__", None)
+
+
+def is_many(node: Node) -> bool:
+    """Return True if a node has the fields of `engine.Many`: it was computed, and has no `_a`."""
+    return node._a is None and node._made & CODE != 0
 
 
 def constant(node: Node) -> float:
