@@ -23,6 +23,7 @@ __all__ += ["differentiated", "supply"]
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation's code; the bits above hold the tick
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label's index
 POW = BY_NAME["pow"].code
+FILL = "To fill an array with Values, make it one of objects, np.zeros(n, dtype=object), or a list."
 LABELS = 1 << 23  # how many labels a process can have: `_mark` has 23 bits for the label's index
 
 _labels, _places = [""], {"": 0}  # every label in use, and its index, which is what a node stores
@@ -172,12 +173,12 @@ class Node:
 
     def __float__(self) -> float:
         raise OperandError(
-            "a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient. To fill an array "
-            f"with Values, make it one of objects, np.zeros(n, dtype=object), or a list. (The Value is {self._data}.)"
+            "a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient. "
+            f"{FILL} (The Value is {self._data}.)"
         )
 
     def __int__(self) -> int:
-        raise _plain("int(v)", "int(v.data)")
+        raise _plain("int(v)", f"int(v.data). {FILL}")
 
     def __round__(self, digits: Any = None) -> Any:
         raise _plain("round(v)", "round(v.data, digits), or f'{v:.2f}'")

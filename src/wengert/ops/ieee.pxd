@@ -193,6 +193,9 @@ cdef extern from *:
         return Py_IS_TYPE(x, value) || PyType_IsSubtype(Py_TYPE(x), value) ? (struct wengert_node *)x : NULL;
     }
 
+    /* Returns 1, or -1 if an exception is set already. */
+    #define wengert_no_error() (PyErr_Occurred() ? -1 : 1)
+
     /* True if the garbage collector does not track an item, so that it contains nothing, like a number or a string. */
     #define wengert_bare(items, i) (!PyObject_IS_GC(PySequence_Fast_GET_ITEM(items, i)))
 
@@ -310,6 +313,7 @@ cdef extern from *:
     object new_many "wengert_new_wide"(type value)
     int recycle "wengert_recycle"(type value, type many, object kind) except -1
     void end_alike "wengert_end_alike"(type derived) noexcept
+    int no_error "wengert_no_error"() except -1
     bint is_bare "wengert_bare"(object items, Py_ssize_t i) noexcept
     object identity "PyLong_FromVoidPtr"(object x)
     list contents "PyDict_Values"(object x)

@@ -16,21 +16,8 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 __all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "contents", "cython", "divide", "end_alike", "exp", "fabs"]
-__all__ += [
-    "floats",
-    "held",
-    "identity",
-    "is_bare",
-    "is_float",
-    "log",
-    "new",
-    "new_many",
-    "power",
-    "recycle",
-    "room",
-    "root",
-]
-__all__ += ["sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
+__all__ += ["floats", "held", "identity", "is_bare", "is_float", "log", "new", "new_many", "no_error", "power"]
+__all__ += ["recycle", "room", "root", "sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # True in ieee.pxd
 
@@ -215,6 +202,13 @@ def recycle(value: Any, many: Any, kind: Callable[..., Any]) -> None:
 
 def end_alike(derived: type) -> None:
     """Free the objects of a class that derives from these, and adds no fields, in the same way."""
+
+
+def no_error() -> bool:
+    """Return True. The compiled version raises the exception that is set already, if there is one: NumPy's `at` goes on
+    after an error, and Python lets no function that is called then return a result.
+    """
+    return True
 
 
 def untrack(container: object) -> None:
