@@ -114,3 +114,24 @@ def test_a_copy_whose_memo_has_no_operand() -> None:
     copied = copy.deepcopy(wengert.dot([x], [x]), {id(x): None})
     copied.backward()
     assert copied._operands == (None, None, 0.0)
+
+
+@pytest.mark.parametrize(
+    "point", [0.75, Value(0.75), W, [0.5, 2.0], [Value(0.5), Value(2.0)], np.array([0.5, 2.0])], ids=repr
+)
+def test_point_and_direction_are_one_object(point: Any) -> None:
+    def cubes(x: Any) -> Any:
+        return sum(W * part**3 for part in (x if isinstance(x, (list, np.ndarray)) else [x]))
+
+    product = wengert.hvp(cubes)
+    for compiled in (wengert.compile(product), wengert.hvp(wengert.compile(cubes))):
+        for _ in range(3):
+            got, want = compiled(point, point), product(point, point)
+            assert types(got) == types(want)
+            assert [float(f"{x:.9g}") for x in _numbers(got)] == [float(f"{x:.9g}") for x in _numbers(want)]
+
+
+def _numbers(x: Any) -> list[float]:
+    return [
+        part.data if isinstance(part, Value) else part for part in (x if isinstance(x, (list, np.ndarray)) else [x])
+    ]
