@@ -1,6 +1,6 @@
 cimport cython
 from wengert.ops cimport ieee
-from wengert.node cimport Node, refuse, settle
+from wengert.node cimport Node, is_many, refuse, settle
 cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LEFT, CODE, _pins, _closures
 cdef long long _walks, WALK
 cdef double TINY, inf
@@ -21,7 +21,7 @@ cdef object _difference(double x, double y, left, right)
 cdef object _product(double x, double y, left, right)
 cdef object _quotient(double x, double y, left, right)
 cdef object _power(double x, double y, left, right)
-cpdef Many _many(int code, arguments, by_hand=*, bint over_leaves=*)
+cpdef Many _many(int code, arguments, Many by_hand=*, bint over_leaves=*)
 cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
 @cython.locals(node=Value)

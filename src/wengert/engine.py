@@ -19,7 +19,7 @@ from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
-from wengert.node import CODE, WALK, Node, kind, refuse, settle
+from wengert.node import CODE, WALK, Node, is_many, kind, refuse, settle
 from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee, prefer_methods
 from wengert.ops.ieee import Int, Nodes, cython
 
@@ -50,7 +50,7 @@ class Value(Node, Functions):
     (11.0, 6.0)
     """
 
-    __slots__ = ()
+    __slots__ = ("_all", "_partials")  # of interpreted nodes; the compiled ones have them if they need them: see Many
 
     def __init__(self, data: Any, _children: Any = None, _op: Any = None, label: Any = None) -> None:
         self._data, self._grad = data if type(data) is float else coerce.data(data), 0.0
@@ -109,6 +109,7 @@ class Value(Node, Functions):
 
     def _apply_op(self, op: Op, arguments: Sequence[Any]) -> Any: return _apply(op, [*arguments])
     def _leaf(self, number: float) -> Value: return Value(number)
+    def _many_operands(self) -> tuple[Any, ...]: return cython.cast(Many, self)._all if is_many(self) else ()
     def _push(self) -> None: _chain_rule(self)
 
 
@@ -117,12 +118,9 @@ class Value(Node, Functions):
 class Many(Value):
     """A node with any number of operands, constants included, and the partial derivative with respect to each."""
 
-    __slots__ = ("_all", "_partials")
+    __slots__ = ()  # such a node is a Value, made with room for these fields, or by hand one of a subclass
     _all: tuple[Any, ...]
     _partials: Any
-
-    @property
-    def _operands(self) -> tuple[Any, ...]: return self._all
 
 
 # -- making nodes -----------------------------------------------------------------------------------------------------
@@ -143,7 +141,7 @@ def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: fl
 def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
     node: Value = ieee.new(Value)
     _fill(node, code, data, x, None, dx, 0.0)
-    return node if _hooks is None else _hooks.node_hook(node)
+    return node if _hooks is None or not ieee.no_error() else _hooks.node_hook(node)
 
 
 def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, dx: float, dy: float) -> Any:
@@ -160,7 +158,7 @@ def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, d
         _fill(node, code, data, left, None, dx, y)
     if constant != constant and not coerce.is_number(right if node._a is left else left):
         return NotImplemented  # not a number: Python asks the other operand
-    return node if _hooks is None else _hooks.node_hook(node)
+    return node if _hooks is None or not ieee.no_error() else _hooks.node_hook(node)
 
 
 def _sum(x: float, y: float, left: Any, right: Any) -> Any: return _binary(ADD, x + y, x, y, left, right, 1.0, 1.0)
@@ -177,14 +175,14 @@ def _power(x: float, y: float, left: Any, right: Any) -> Any:
     q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
     dx, dy = y * q, 0.0  # for a constant exponent
     lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < inf)
-    if isinstance(right, Value) or y == 0.0 or lost:
+    if (isinstance(right, Value) or y == 0.0 or lost) and ieee.no_error():
         dx, dy = TABLE[POW].partials(z, x, y)
     return _binary(POW, z, x, y, left, right, dx, dy)
 
 
 def _many(code: Int, arguments: Any, by_hand: Any = None, over_leaves: bool = False) -> Any:
     """Make a node with many operands, Values and floats, but leave its value to the caller."""
-    node: Many = Many.__new__(Many) if by_hand is None else by_hand
+    node: Many = cython.cast(Many, ieee.new_many(Value) if by_hand is None else by_hand)
     _fill(node, code, 0.0, None, None, 0.0, float(over_leaves))
     node._all = tuple(arguments)
     node._partials = ieee.floats(len(node._all))
@@ -212,7 +210,7 @@ def _apply(op: Op, arguments: Nodes) -> Any:
     node._data = data
     for i in range(len(xs)):
         node._partials[i] = float(slopes[i])
-    return node if _hooks is None else _hooks.node_hook(node)
+    return node if _hooks is None or not ieee.no_error() else _hooks.node_hook(node)
 
 
 def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
@@ -237,7 +235,7 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
         return z
     partials[2 * n] = 1.0
     node._data = z
-    return node if _hooks is None else _hooks.node_hook(node)
+    return node if _hooks is None or not ieee.no_error() else _hooks.node_hook(node)
 
 
 def _number(x: Any) -> float:
@@ -287,7 +285,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
         elif reset and node._b is not None:
             _meet(node._b, found, reset)  # the call of which it is one of several results
         elif node._made & CODE != LEAF:
-            many: Many = node  # no other kind of node is without _a
+            many: Many = cython.cast(Many, node)
             for x in many._all:
                 if isinstance(x, Value):
                     _meet(x, found, reset)
@@ -326,10 +324,12 @@ def _chain_rule(node: Node) -> None:
         node._a._grad += node._da * g
         if node._b is not None:
             node._b._grad += node._db * g
-    elif node._made & CODE == HAND or node._b is not None:
-        node._push()  # type: ignore[attr-defined]  # calls a user's closure, or is one of several results: see fused.py
+    elif node._b is not None:
+        node._b._receive(node)  # it is one of several results: see fused.py
+    elif node._made & CODE == HAND:
+        node._push()  # type: ignore[attr-defined]  # calls a user's closure
     elif node._made & CODE != LEAF:
-        many: Many = node  # type: ignore[assignment]
+        many: Many = cython.cast(Many, node)
         arguments, partials = many._all, many._partials  # read once: there may be 100,000 operands
         for i in range(len(arguments)):
             operand = ieee.at(arguments, i, Value)

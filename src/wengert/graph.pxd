@@ -1,7 +1,7 @@
 cimport cython
 from wengert.ops cimport ieee
-from wengert.node cimport Node, constant
-from wengert.engine cimport Value, Many, tape
+from wengert.node cimport Node, constant, is_many
+from wengert.engine cimport Many, Value, _many, tape
 cdef long long PLACE, CODE, HAND, WALK, LEFT
 cdef int ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, SUM, MEAN, REACHED, VARYING, TURNING
 cdef double TINY, inf
@@ -14,6 +14,8 @@ cdef class Graph:
 cdef Py_ssize_t _lay_out(tuple values, long long[::1] starts, list results) except -1
 cdef Py_ssize_t _write(tuple values, unsigned short[::1] codes, long long[::1] starts, long long[::1] operands, double[::1] constants) except -1
 cdef object _copy_node(Value node, dict memo)
+@cython.locals(i=Py_ssize_t)
+cdef Many _copy_many(Value node, dict memo)
 @cython.locals(i=Py_ssize_t, at=Py_ssize_t, place=Py_ssize_t)
 cdef int _write_partials(tuple values, const long long[::1] starts, const long long[::1] operands, double[::1] partials, bint of_results) except -1
 @cython.locals(at=Py_ssize_t, x=Py_ssize_t, place=Py_ssize_t, term=double)

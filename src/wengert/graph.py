@@ -13,9 +13,9 @@ from math import inf
 from typing import Any, NamedTuple
 
 from wengert import engine
-from wengert.engine import Many, Value, tape
+from wengert.engine import Many, Value, _many, tape
 from wengert.errors import ArgumentError, OperandError
-from wengert.node import CODE, WALK, constant, fresh, supply
+from wengert.node import CODE, WALK, constant, fresh, is_many, supply
 from wengert.ops import BY_NAME, LEFT, TABLE, TINY, UNARY, Op, ieee
 from wengert.ops.ieee import Array, Int, Nodes, cython
 
@@ -183,7 +183,7 @@ class Graph:
         cotangents = [(values[n], sums[n]) for n in range(start, last + 1) if reached[n]]
         if cotangents:
             places = self.operands[self.starts[start] : self.starts[start + 1]]
-            for x, slope in zip(places, values[start]._pull_back(cotangents).tolist(), strict=True):
+            for x, slope in zip(places, values[start]._b._pull_back(cotangents).tolist(), strict=True):
                 if x >= first:
                     sums[x] += slope
                     reached[x] = True
@@ -288,7 +288,7 @@ def _lay_out(values: tuple[Any, ...], starts: Array, results: Nodes) -> int:
         if node._a is not None:
             size += 1 if node._b is None and UNARY[node._made & CODE & ~LEFT] else 2
         elif node._made & CODE:
-            many: Many = node  # type: ignore[assignment]
+            many: Many = cython.cast(Many, node)
             size += len(many._all)
             if node._b is not None:
                 results.append(place)
@@ -318,7 +318,7 @@ def _write(values: tuple[Any, ...], codes: Array, starts: Array, operands: Array
                 operands[at] = -used if code & LEFT else first
                 operands[at + 1] = first if code & LEFT else -used
         elif code:
-            many: Many = node  # type: ignore[assignment]
+            many: Many = cython.cast(Many, node)
             for x in many._all:
                 if isinstance(x, Value):
                     operand: Value = x
@@ -346,9 +346,12 @@ def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, par
             else:
                 partials[at + 1 if node._made & LEFT else at] = node._da
         elif node._made & CODE:
-            many: Many = node  # type: ignore[assignment]
-            is_seen = node._made & CODE == HAND or (of_results and node._b is not None)
-            slopes = node._find_partials() if is_seen else None  # type: ignore[attr-defined]
+            many: Many = cython.cast(Many, node)
+            slopes: Any = None
+            if node._made & CODE == HAND:
+                slopes = node._find_partials()  # type: ignore[attr-defined]
+            elif of_results and node._b is not None:
+                slopes = node._b._find_partials_of(node)
             for i in range(len(many._all) if node._b is None or of_results else 0):
                 if operands[at + i] >= 0:
                     partials[at + i] = many._partials[i] if slopes is None else slopes[i]
@@ -517,31 +520,39 @@ def copy(root: Any, memo: dict[int, Any]) -> Any:
 
 def _copy_node(node: Value, memo: dict[int, Any]) -> None:
     """Put a copy of one node into `memo`; its operands are copied already."""
-    copied: Value = fresh(type(node))
+    copied: Value
+    if is_many(node):
+        copied = _copy_many(node, memo)
+    else:
+        copied = fresh(type(node))
     memo[id(node)] = copied
     copied._data = node._data
     copied._grad = node._grad
     copied._mark = node._mark & ~WALK  # the label
     if node._a is not None:
         copied._a = memo[id(node._a)]
+        if copied._a is None:
+            raise TypeError("the memo of a deepcopy has None for a Value")
         copied._da = node._da
         copied._db = node._db
         if node._b is not None:
             copied._b = memo[id(node._b)]
-    elif node._made & CODE:
-        many: Many = node  # type: ignore[assignment]
-        other: Many = copied  # type: ignore[assignment]
-        other._all = tuple([memo[id(x)] if isinstance(x, Value) else x for x in many._all])
-        other._partials = ieee.floats(len(many._all))
-        slopes = None if node._b is None else node._find_partials()  # type: ignore[attr-defined]
-        for i in range(len(many._all)):
-            other._partials[i] = many._partials[i] if slopes is None else slopes[i]
-        ieee.untrack(other._all)
     copied._made |= node._made & CODE  # last, now that it has its operands
     if hasattr(node, "_closure"):  # made by hand
         node._copy_to(copied)  # type: ignore[attr-defined]
     if hasattr(node, "__dict__"):  # of a user's subclass
         copied.__dict__.update(deepcopy(node.__dict__, memo))
+
+
+def _copy_many(node: Value, memo: dict[int, Any]) -> Any:
+    """Copy a node of many operands; of several results, the copy has its own partials."""
+    many: Many = cython.cast(Many, node)
+    by_hand = None if type(node) is Value else fresh(type(node))
+    copied: Many = _many(node._made & CODE, [memo[id(x)] if isinstance(x, Value) else x for x in many._all], by_hand)
+    slopes: Any = None if node._b is None else node._b._find_partials_of(node)
+    for i in range(len(many._all)):
+        copied._partials[i] = many._partials[i] if slopes is None else slopes[i]
+    return copied
 
 
 supply(copy=copy)

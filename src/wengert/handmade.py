@@ -83,10 +83,6 @@ class Handmade(Many):
         modes.shown(self)
 
     @property
-    def _operands(self) -> tuple[Any, ...]:
-        return () if self.is_leaf else super()._operands
-
-    @property
     def _op(self) -> str:
         return getattr(self, "_symbol", "")  # absent before __init__
 

@@ -12,6 +12,7 @@ cdef class Node:
     cdef readonly Node _a, _b
     cdef readonly double _da, _db
     cdef readonly long long _mark
+cpdef bint is_many(Node node) noexcept
 cpdef double constant(Node node)
 cpdef object refuse(str why)
 cdef double _real(x) except? -1.0

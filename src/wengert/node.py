@@ -17,12 +17,13 @@ from wengert.ops.ieee import Nodes, cython
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "WALK", "Node", "constant", "fresh", "kind", "refuse", "set_tracing_hook", "settle"]
+__all__ = ["CODE", "WALK", "Node", "constant", "fresh", "is_many", "kind", "refuse", "set_tracing_hook", "settle"]
 __all__ += ["differentiated", "supply"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation's code; the bits above hold the tick
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label's index
 POW = BY_NAME["pow"].code
+FILL = "To fill an array with Values, make it one of objects, np.zeros(n, dtype=object), or a list."
 LABELS = 1 << 23  # how many labels a process can have: `_mark` has 23 bits for the label's index
 
 _labels, _places = [""], {"": 0}  # every label in use, and its index, which is what a node stores
@@ -101,8 +102,10 @@ class Node:
     @property
     def _operands(self) -> tuple[Any, ...]:
         """The operands as they were written, constants as floats: (2.0, x) for 2 - x."""
+        if self._a is None:
+            return self._many_operands()  # type: ignore[attr-defined, no-any-return]  # a Value has it
         if self._row.arity != 2:
-            return () if self._a is None else (self._a,)
+            return (self._a,)
         b = constant(self) if self._b is None else self._b
         return (b, self._a) if self._made & LEFT else (self._a, b)
 
@@ -170,12 +173,12 @@ class Node:
 
     def __float__(self) -> float:
         raise OperandError(
-            "a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient. To fill an array "
-            f"with Values, make it one of objects, np.zeros(n, dtype=object), or a list. (The Value is {self._data}.)"
+            "a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient. "
+            f"{FILL} (The Value is {self._data}.)"
         )
 
     def __int__(self) -> int:
-        raise _plain("int(v)", "int(v.data)")
+        raise _plain("int(v)", f"int(v.data). {FILL}")
 
     def __round__(self, digits: Any = None) -> Any:
         raise _plain("round(v)", "round(v.data, digits), or f'{v:.2f}'")
@@ -249,6 +252,11 @@ class Node:
                 "copy.deepcopy, or save the parameters of a model with wengert.checkpoint.save(model, path)"
             )
         return _restored, (type(self), self._data, self._grad, self.label), getattr(self, "__dict__", None)
+
+
+def is_many(node: Node) -> bool:
+    """Return True if a node has the fields of `engine.Many`: it was computed, and has no `_a`."""
+    return node._a is None and node._made & CODE != 0
 
 
 def constant(node: Node) -> float:

@@ -37,7 +37,8 @@ Numbers = list[Any]
 
 
 def same(got: Any, want: Any, parameters: list[Value]) -> Any:
-    """The same number and the same gradients of all parameters; these gradients."""
+    """The same number, of the same type, and the same gradients of all parameters; these gradients."""
+    assert type(got) is type(want)
     slopes, wanted = gradients(got, parameters), gradients(want, parameters)
     with np.errstate(invalid="ignore"):  # infinities are compared too
         assert difference(got.data, want.data) < CLOSE

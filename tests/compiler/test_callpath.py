@@ -12,8 +12,8 @@ import wengert
 from tests.compiler.checks import CLOSE, difference, gradients
 from wengert import Value, _loader, modes, no_grad, strict
 from wengert.compiler import partials_of
-from wengert.engine import Many
 from wengert.errors import ArgumentError, DataError
+from wengert.node import is_many
 
 np = pytest.importorskip("numpy")
 
@@ -435,13 +435,13 @@ def test_threads_call_one_function(machine: bool) -> None:
     wrong: list[Any] = []
 
     def partials(node: Any) -> Any:
-        return sorted(partials_of(node)) if isinstance(node, Many) else None
+        return sorted(partials_of(node)) if is_many(node) else None
 
     def work(x: float) -> None:
         want, first = line(x, 0.5), slopes[x]
         for _ in range(200):
             got = made.compiled(x, 0.5)
-            if difference(got.data, want.data) > CLOSE or (isinstance(got, Many) and partials(got) != first):
+            if difference(got.data, want.data) > CLOSE or (is_many(got) and partials(got) != first):
                 wrong.append(x)
 
     places = [0.1 * n for n in range(4)]

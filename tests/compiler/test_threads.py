@@ -24,7 +24,7 @@ from tests.threads import together
 from wengert import Value, engine
 from wengert.compiler import partials_of, policy, runtime
 from wengert.compiler.backends.base import MachineCode
-from wengert.engine import Many
+from wengert.node import is_many
 
 np = pytest.importorskip("numpy")
 
@@ -39,7 +39,7 @@ def branching(x: float, y: float) -> Any:
 
 def slopes_of(node: Any) -> list[float]:
     """What a compiled call's node has recorded, by W and by B; leaves are shared, and so are their gradients."""
-    assert type(node) is Many
+    assert is_many(node)
     slopes = dict(zip(map(id, node._operands), partials_of(node), strict=True))
     return [slopes.get(id(p), 0.0) for p in (W, B)]
 
@@ -197,7 +197,7 @@ def test_who_needs_the_code_that_is_being_made_waits_for_it(
         assert difference(wengert.compile(lambda x: W * x)(3.0).data, 2.1) < CLOSE  # which nobody else makes
     waiting.join()
     assert difference([v.data for v in (*first, *results)], np.tanh([1.4, 2.1])) < CLOSE
-    assert type(results[0]) is Many
+    assert is_many(results[0])
     assert difference(slopes_of(results[0])[0], 3.0 / np.cosh(2.1) ** 2) < CLOSE
     assert at.count == 2  # one of these for the other function
 

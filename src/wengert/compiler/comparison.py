@@ -12,8 +12,9 @@ import numpy as np
 from wengert import modes
 from wengert.compiler.call import are_near, partials_of
 from wengert.compiler.trace import Arguments, Specialization, kind_of, number_of, numbers_in, primal_of
-from wengert.engine import Many, Value
+from wengert.engine import Value
 from wengert.graph import Graph
+from wengert.node import is_many
 
 __all__ = ["difference", "matches", "pulls_back_alike"]
 
@@ -48,15 +49,15 @@ def pulls_back_alike(
     if not found or not pairs or modes.grad_disabled():
         return bool(found) == bool(pairs)
     first, weight = found[0]
-    operands: Any = first._operands if isinstance(first, Many) else ()
+    operands: Any = first._operands if is_many(first) else ()
     are_leaves = operands is made.operands and made.leaves
     pulled = _pulled_back(pairs, operands, are_leaves, made.began)
     if pulled is None or pulled.lost:
         return False
     got: list[Any] = []
-    if isinstance(first, Many):
-        alone = made.structure is None
-        got = [weight * x for x in partials_of(first)] if alone else first._pull_back(found).tolist()  # type: ignore[attr-defined]
+    if is_many(first):
+        call = first._b  # of several results
+        got = [weight * x for x in partials_of(first)] if call is None else call._pull_back(found).tolist()
     agree, places = made.kernel.agree, pulled.places
     if are_near(got, pulled.grads, places, agree, None, 0.0):
         return True

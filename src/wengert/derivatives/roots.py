@@ -12,9 +12,9 @@ from typing import Any
 
 from wengert import modes
 from wengert.derivatives.linearize import LinearMap, number_of
-from wengert.engine import Many, Value
+from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError, RootError, counted
-from wengert.node import refuse, settle
+from wengert.node import is_many, refuse, settle
 from wengert.ops import BUILT_IN, FLOATS, coerce, implicit, interpret
 
 __all__ = ["AGAIN", "fixed_point", "root"]
@@ -125,7 +125,7 @@ class _Run:
     def slope(self) -> float:
         sums = {id(self.x): 1.0}
         for node, operands, places in self.run.between():
-            if isinstance(node, Many):
+            if is_many(node):
                 xs = [x._data if isinstance(x, Value) else x for x in operands]
                 partials: Any = node._row.partials_at(node._data, xs)
             elif node._b is None:

@@ -11,7 +11,9 @@ cdef extern from *:
     static long long wengert_clock = 0;
     static CYTHON_INLINE long long wengert_tick(void) { return wengert_clock += 1 << 16; }
 
-    /* The layout of a node (node.pxd), and of one with many operands (engine.pxd). A dead node needs no mark. */
+    /* The layout of a node (node.pxd), and of one with many operands (engine.pxd). A dead node needs no mark. A Value
+       that was computed and has no `a` is laid out as the second, though its type tells the size of the first: so all
+       Values are of one type. */
     struct wengert_node {
         PyObject_HEAD
         long long made;
@@ -47,6 +49,20 @@ cdef extern from *:
         return PyObject_Init((PyObject *)node, type);
     }
 
+    /* Makes a Value with room for many operands, whose fields of a node are still to be set. */
+    CYTHON_UNUSED static PyObject *wengert_new_wide(PyTypeObject *type)
+    {
+        struct wengert_many *node = (struct wengert_many *)PyObject_Malloc(sizeof *node);
+        if (!node) return PyErr_NoMemory();
+        Py_INCREF(Py_None);
+        Py_INCREF(Py_None);
+        Py_INCREF(Py_None);
+        node->node.a = node->node.b = node->all = Py_None;
+        node->node.made = 0;
+        node->partials = NULL;
+        return PyObject_Init((PyObject *)node, type);
+    }
+
     static void wengert_free(PyObject *object);
 
     /* Releases an operand. If it dies, it joins the list of dead nodes; other objects, and nodes of Python subclasses,
@@ -68,10 +84,11 @@ cdef extern from *:
         dead->next = NULL;
         while ((node = dead)) {
             PyTypeObject *type = Py_TYPE(node);
+            int many = node->a == Py_None && node->made & 0xffff;  /* no leaf */
             dead = node->next;
             wengert_drop(node->a, &dead);
             wengert_drop(node->b, &dead);
-            if (type == wengert_value && wengert_spares < WENGERT_SPARES) {
+            if (type == wengert_value && !many && wengert_spares < WENGERT_SPARES) {
                 Py_INCREF(Py_None);
                 Py_INCREF(Py_None);
                 node->a = node->b = Py_None;
@@ -81,7 +98,7 @@ cdef extern from *:
                 wengert_spares++;
                 continue;
             }
-            if (type != wengert_value && PyType_IsSubtype(type, wengert_many)) {
+            if (many || (type != wengert_value && PyType_IsSubtype(type, wengert_many))) {
                 PyObject *all = ((struct wengert_many *)node)->all;
                 if (all != Py_None && Py_REFCNT(all) == 1)  /* no other reference: it can be emptied first */
                     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all); i++) {
@@ -175,6 +192,9 @@ cdef extern from *:
         PyObject *x = PySequence_Fast_GET_ITEM(items, i);
         return Py_IS_TYPE(x, value) || PyType_IsSubtype(Py_TYPE(x), value) ? (struct wengert_node *)x : NULL;
     }
+
+    /* Returns 1, or -1 if an exception is set already. */
+    #define wengert_no_error() (PyErr_Occurred() ? -1 : 1)
 
     /* True if the garbage collector does not track an item, so that it contains nothing, like a number or a string. */
     #define wengert_bare(items, i) (!PyObject_IS_GC(PySequence_Fast_GET_ITEM(items, i)))
@@ -290,8 +310,10 @@ cdef extern from *:
     bint held "wengert_held"(Item item) noexcept
     long long tick "wengert_tick"() noexcept nogil
     object new "wengert_new"(type value)
+    object new_many "wengert_new_wide"(type value)
     int recycle "wengert_recycle"(type value, type many, object kind) except -1
     void end_alike "wengert_end_alike"(type derived) noexcept
+    int no_error "wengert_no_error"() except -1
     bint is_bare "wengert_bare"(object items, Py_ssize_t i) noexcept
     object identity "PyLong_FromVoidPtr"(object x)
     list contents "PyDict_Values"(object x)

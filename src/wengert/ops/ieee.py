@@ -16,8 +16,8 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 __all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "contents", "cython", "divide", "end_alike", "exp", "fabs"]
-__all__ += ["floats", "held", "identity", "is_bare", "is_float", "log", "new", "power", "recycle", "room", "root"]
-__all__ += ["sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
+__all__ += ["floats", "held", "identity", "is_bare", "is_float", "log", "new", "new_many", "no_error", "power"]
+__all__ += ["recycle", "room", "root", "sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # True in ieee.pxd
 
@@ -46,6 +46,11 @@ class cython:  # noqa: N801  (replaces the module of this name when the engine i
     def no_gc(marked: Class) -> Class:
         """Mark a class whose objects the garbage collector need not track."""
         return marked
+
+    @staticmethod
+    def cast(kind: Any, x: Any) -> Any:
+        """Take an object for one of another class, unchecked, for the fields that it has in C."""
+        return x
 
 
 def divide(x: float, y: float) -> float:
@@ -113,6 +118,14 @@ def whole(n: Any) -> float:
 tick: Callable[[], int] = count(1 << 16, 1 << 16).__next__
 
 new: Callable[[type], Any] = object.__new__  # makes an object whose fields are still to be set
+
+
+def new_many(value: type) -> Any:
+    """Make a Value with room for the fields of `Many`."""
+    node = new(value)
+    node._all, node._partials = (), []
+    return node
+
 
 _made = attrgetter("_made")
 
@@ -189,6 +202,13 @@ def recycle(value: Any, many: Any, kind: Callable[..., Any]) -> None:
 
 def end_alike(derived: type) -> None:
     """Free the objects of a class that derives from these, and adds no fields, in the same way."""
+
+
+def no_error() -> bool:
+    """Return True. The compiled version raises the exception that is set already, if there is one: NumPy's `at` goes on
+    after an error, and Python lets no function that is called then return a result.
+    """
+    return True
 
 
 def untrack(container: object) -> None:

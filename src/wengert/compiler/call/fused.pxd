@@ -1,7 +1,8 @@
 cimport cython
 from wengert.compiler.call cimport memory
 from wengert.ops cimport ieee
-from wengert.engine cimport CODE, Value, Many, _many
+from wengert.node cimport is_many
+from wengert.engine cimport CODE, Many, Value, _many
 cdef int COMPILED, HAND
 cdef long long WALK
 @cython.locals(i=Py_ssize_t, value=ieee.Item)
@@ -18,17 +19,13 @@ cdef class SavedCall:
     cdef long long last
     cpdef object pull_back(self, object cotangents)
     @cython.locals(walk="long long", place=Py_ssize_t)
-    cdef object receive(self, Many result)
+    cdef object receive(self, Value result, tuple operands)
     @cython.locals(walk="long long", place=Py_ssize_t)
     cdef object pull(self, Many call)
     @cython.locals(i=Py_ssize_t, operand=ieee.Item)
     cdef object pass_on(self, tuple operands, double[::1] gradients)
 @cython.no_gc
 cdef class CallNode(Many):
-    pass
-@cython.no_gc
-cdef class Result(Many):
-    pass
-cpdef SavedCall saved_call(Many result)
+    cdef SavedCall _saved(self)
 @cython.locals(place=Py_ssize_t, found=list, number=double)
 cpdef list results_of(SavedCall saved, long long numbers, const unsigned char[::1] are_values, tuple operands, bint leaves)

@@ -1,9 +1,9 @@
 """Nodes for compiled functions: one node for many operands, and the nodes of several results.
 
-A call with several results is one node, `CallNode`, which has the operands; each `Result` refers to it by `_b`. In a
-backward pass a result leaves its cotangent with the `SavedCall`. The call comes after all its results, and pulls their
-cotangents back in one sweep. A Graph skips the call: there a result is an operation on the operands, with a row of the
-Jacobian as its partials.
+A call with several results is one node, `CallNode`, which has the operands; each result refers to it by `_b`, and its
+`_da` is the number of the result. In a backward pass a result leaves its cotangent with the `SavedCall`. The call comes
+after all its results, and pulls their cotangents back in one sweep. A Graph skips the call: there a result is an
+operation on the operands, with a row of the Jacobian as its partials.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wengert.compiler.call import memory
 from wengert.engine import Many, Value, _many
 from wengert.errors import LengthError
 from wengert.handmade import lock_passes
-from wengert.node import CODE, WALK
+from wengert.node import CODE, WALK, is_many
 from wengert.ops import BY_NAME, ieee
 from wengert.ops.ieee import Array, Int, cython
 
@@ -59,10 +59,15 @@ def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = 
     return node
 
 
-def partials_of(many: Many) -> list[float]:
-    """Return the partial derivatives of a node with respect to all its operands, constants among them."""
-    if many._made & CODE == HAND or many._b is not None:
-        return many._find_partials()  # type: ignore[attr-defined, no-any-return]
+def partials_of(node: Value) -> list[float]:
+    """Return the partial derivatives of a node of many operands with respect to all of them, constants among them."""
+    if not is_many(node):
+        return []
+    if node._b is not None:
+        return node._b._find_partials_of(node)  # type: ignore[no-any-return]
+    if node._made & CODE == HAND:
+        return node._find_partials()  # type: ignore[attr-defined, no-any-return]
+    many: Many = cython.cast(Many, node)
     return [many._partials[i] for i in range(len(many._all))]
 
 
@@ -114,7 +119,7 @@ class SavedCall:
         """
         return self.made.pull_back(self.inputs, self.numbers, cotangents)
 
-    def receive(self, result: Many) -> None:
+    def receive(self, result: Value, operands: tuple[Any, ...]) -> None:
         """Store a result's cotangent during a pass; pull it back at once if the call is not part of the pass."""
         walk: Int = result._mark & WALK
         place: Int = int(result._da)
@@ -125,7 +130,7 @@ class SavedCall:
         else:
             alone: list[Any] = [None] * self.count
             alone[place] = result._grad
-            self.pass_on(result._all, self.pull_back(alone))
+            self.pass_on(operands, self.pull_back(alone))
 
     def pull(self, call: Many) -> None:
         """Pull the cotangents back once all results have stored theirs."""
@@ -150,31 +155,24 @@ class CallNode(Many):
 
     __slots__ = ()
 
-    def _push(self) -> None:
+    def _saved(self) -> SavedCall:
         saved: SavedCall = self._all[len(self._all) - 1]
-        saved.pull(self)
-
-
-@cython.no_gc
-@cython.cclass
-class Result(Many):
-    """One result of a call: `_b` is the call, `_da` the number of the result."""
-
-    __slots__ = ()
+        return saved
 
     def _push(self) -> None:
-        if self._b is None:  # a copy has its own partials
-            Value._push(self)
-        else:
-            saved_call(self).receive(self)
+        self._saved().pull(self)
 
-    def _find_partials(self) -> list[float]:
-        """Return the partial derivative with respect to each operand."""
-        return self._pull_back([(self, 1.0)]).tolist()  # type: ignore[no-any-return]
+    def _receive(self, result: Value) -> None:
+        """Store the gradient of a result of this call, or pass it on."""
+        self._saved().receive(result, self._all)
+
+    def _find_partials_of(self, result: Value) -> list[float]:
+        """Return the partial derivative of a result of this call with respect to each operand."""
+        return self._pull_back([(result, 1.0)]).tolist()  # type: ignore[no-any-return]
 
     def _pull_back(self, cotangents: Any) -> Any:
         """Return the derivatives of results of this call, weighted by cotangents, with respect to each operand."""
-        saved = saved_call(self)
+        saved = self._saved()
         weights: list[Any] = [None] * saved.count
         for result, cotangent in cotangents:
             weights[int(result._da)] = cotangent
@@ -182,13 +180,6 @@ class Result(Many):
 
 
 ieee.end_alike(CallNode)
-ieee.end_alike(Result)
-
-
-def saved_call(result: Many) -> SavedCall:
-    call: Many = result._b
-    saved: SavedCall = call._all[len(call._all) - 1]
-    return saved
 
 
 def results_of(saved: SavedCall, numbers: Int, are_values: Array, operands: tuple[Any, ...], leaves: bool) -> Any:
@@ -213,8 +204,7 @@ def results_of(saved: SavedCall, numbers: Int, are_values: Array, operands: tupl
         if not are_values[place]:
             found.append(number)
             continue
-        node: Many = Result.__new__(Result)
-        node._made |= COMPILED
+        node: Many = _many(COMPILED, ())
         node._data = number
         node._all = operands
         node._b = call

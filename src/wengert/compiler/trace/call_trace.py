@@ -17,7 +17,7 @@ from wengert.compiler.trace import comparisons, profiler, proxies, recorder, sta
 from wengert.compiler.trace.known import is_known, is_standard
 from wengert.compiler.trace.proxies import View
 from wengert.derivatives import AGAIN
-from wengert.engine import Many, Value
+from wengert.engine import Value
 from wengert.ops import coerce
 
 __all__ = ["CallTrace", "is_aside"]
@@ -28,7 +28,7 @@ OF_STANDINS = vars(standins)  # the globals of wrappers around what the function
 OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
 REPLACED = {id(f.__code__) for f in standins.OF_PYTHON}
 TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, recorder, traced_arrays, tracers)}
-PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value, Many])  # what such code returns, without items
+PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value])  # what such code returns, without items
 
 
 class Code:

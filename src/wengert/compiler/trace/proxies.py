@@ -62,7 +62,7 @@ from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.standins import STANDINS, ModuleView
 from wengert.compiler.trace.traced_arrays import presented
 from wengert.compiler.trace.tracers import FLOATS, Number, concrete, is_traced
-from wengert.engine import Many, Value
+from wengert.engine import Value
 
 __all__ = ["Proxies", "closes_over", "of_class", "own", "spelt"]
 
@@ -666,7 +666,7 @@ class Proxies:
             return x
         if issubclass(kind, (CallPath, weakref.ref)) or (issubclass(kind, CONSTANT) and not is_python(kind)):
             return x
-        if x is MISSING or kind in (Value, Many) or id(x) in self._frozen or id(x) in STANDINS:
+        if x is MISSING or kind is Value or id(x) in self._frozen or id(x) in STANDINS:
             return x
         self._frozen[id(x)] = x
         if len(self._frozen) > policy.REACHED:
