@@ -192,9 +192,8 @@ def hessian(
 
 
 def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
-    """Return a function that computes a Jacobian for `sparse=True`: an array of -1, its numbers of rows and columns,
-    and the places, by the numbers ``row * columns + column``, and then the values of the entries that may be nonzero.
-    Compiled, it gives the number of a pattern and the entries in it.
+    """Return a function that computes a Jacobian for `sparse=True`: the pattern, and an array of the entries in it, or
+    of a single 0 if the pattern has none, since a program computes at least one number.
     """
 
     @_like(function, "entries of the Jacobian", Derivation("sparse", function, argnums))
@@ -203,9 +202,8 @@ def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
             call = _Call(function, argnums, args, named, order=2, forward=True)  # no operation hides others
             if getattr(call, "result", 0.0) is None:
                 raise ArgumentError(f"a Jacobian needs numbers, and {_name(function)} returned {_described(None)}")
-            shape, places, values = call.run.entries()
-        numbers = [-1.0, *map(float, (*shape, *places)), *values]
-        return array_of(numbers, (len(numbers),))
+            pattern, numbers = call.run.entries()
+        return pattern, array_of(numbers or [0.0], (len(numbers) or 1,))
 
     return entries
 
