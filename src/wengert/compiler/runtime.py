@@ -54,7 +54,7 @@ from wengert.compiler.trace import (
     too_many,
     too_many_kinds,
 )
-from wengert.derivatives import derivations_of, signature_of
+from wengert.derivatives import derivations_of, result_of, signature_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, warn, warn_once
 
@@ -434,6 +434,7 @@ class Runtime:
         """Record a run of the function on an example, given its number in a batch, and for a derivative the run of its
         function. Return False if that is impossible or, unless it is wanted `at_once`, has to wait.
         """
+        result = result_of(result)
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry.specializations)
         batched = arguments.signature.batched
@@ -611,7 +612,7 @@ class Runtime:
                 entry.checks += 1
                 return found
         result = self.observe(entry, call)
-        if matches(found, result, made):  # nearly always
+        if matches(found, result_of(result), made):  # nearly always
             made.checked += 1
             entry.checks += 1
             return result if entry.is_eager else found
@@ -649,7 +650,7 @@ class Runtime:
         self, entry: CacheEntry, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any
     ) -> bool:
         """Return True if a specialization matches the function's result; else drop it."""
-        reason = difference(made, entry.layout, arguments, example, result)
+        reason = difference(made, entry.layout, arguments, example, result_of(result))
         if not reason:
             made.checked += 1
             entry.checks += 1

@@ -26,14 +26,14 @@ from wengert.derivatives import (
     PRODUCTS,
     Derivation,
     Numbers,
+    Run,
     assembled,
     coloring,
     derivations_of,
     directions_of,
-    last_begun,
-    last_run,
     on_values,
     places_of,
+    result_of,
 )
 from wengert.engine import Value
 
@@ -71,7 +71,8 @@ class Derived:
         extras: the names of the arguments that are directions.
 
     Attributes:
-        function: calls the function with Values in place of the numbers to differentiate with respect to.
+        function: calls the function with Values in place of the numbers to differentiate with respect to, and returns a
+            `Run`.
         on_parameters: True once a recording has parameters, so that results are Values though the arguments are not.
     """
 
@@ -98,9 +99,9 @@ class Derived:
         """
         return not (signature.aliased or any(leaf.kind == "v" for leaf in signature.leaves))
 
-    def run_of(self, result: Any) -> Any:
-        """Return the run of `function` that has just returned this result: derivatives can be computed from it."""
-        return derivatives.grad.FunctionRun(self.derivations, last_begun(), result)
+    def run_of(self, run: Run) -> Any:
+        """Return what computes the derivative from a run of `function`."""
+        return derivatives.grad.FunctionRun(self.derivations, *run)
 
     def sample(self, number: int, run: Any, runs_anew: bool = False) -> Any:
         """Return a function of the same arguments that computes, without the program, what a result is compared with:
@@ -122,14 +123,13 @@ class Derived:
 
     def leaves(self, result: Any) -> list[Any]:
         """List the Values and numbers of a result, of a sparse derivative those that come with its pattern."""
-        return Numbers(result[1] if self.last.kind == "sparse" else result).leaves
+        return Numbers(result[1] if self.last.kind == "sparse" else result_of(result)).leaves
 
     def matches(self, result: Any, sample: Any, agree: float) -> bool:
         """Return True if the numbers of a result agree with a sample, up to rounding."""
         got = np.array(list(map(number_of, self.leaves(result))), float)
         if self.last.kind in PRODUCTS:
-            last_run()  # that of the sample: the program goes on
-            want = np.array(list(map(number_of, Numbers(sample).leaves)), float)
+            want = np.array(list(map(number_of, self.leaves(sample))), float)
             return got.shape == want.shape and bool((np.abs(got - want) <= agree * np.abs(want)).all())
         vector = np.array(sample.vector)
         want = np.array(list(map(number_of, sample.tangents)), float)
@@ -164,7 +164,7 @@ class Derived:
         ours = self.leaves(result)
         if self.last.kind in PRODUCTS:
             weights = directions(number, len(ours))
-            return ours, weights, Numbers(sample).leaves, weights
+            return ours, weights, self.leaves(sample), weights
         if self.last.kind == "value_and_grad":
             own, slope = directions(number, 2)
             theirs, others = [sample.values[0], *sample.tangents], [own, slope]
@@ -207,15 +207,11 @@ class Derived:
         if self.last.kind == "sparse":
             return False
         if modes.grad_disabled():  # the program will serve elsewhere too
-            run = derivatives.grad.FunctionRun(self.derivations, run.begun, run.result)
+            run = derivatives.grad.FunctionRun(self.derivations, run.result, run.start)
         with modes.recorded():
             sample = arguments.eager(self.sample(0, run))
-        if self.last.kind in PRODUCTS:
-            last_run()  # that of the sample
-            sample = Numbers(sample).leaves
-        else:
-            sample = sample.tangents
-        return any(isinstance(x, Value) for x in sample)
+        numbers = self.leaves(sample) if self.last.kind in PRODUCTS else sample.tangents
+        return any(isinstance(x, Value) for x in numbers)
 
 
 @dataclass
