@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import math
 import random
@@ -19,6 +20,7 @@ from tests.random_programs import random_program  # noqa: E402
 from wengert import Value, exp, grad, hessian, hvp, jacobian, jvp, log, nn, tanh, value_and_grad, vjp  # noqa: E402
 from wengert.compiler.backends import BACKENDS  # noqa: E402
 from wengert.derivatives import Numbers  # noqa: E402
+from wengert.derivatives.derivation import Run, Start  # noqa: E402
 from wengert.errors import ArgumentError  # noqa: E402
 from wengert.ops import BUILT_IN, TABLE, Op  # noqa: E402
 
@@ -416,6 +418,53 @@ def test_both_modes_of_a_function_with_parameters() -> None:
     outer = wengert.compile(lambda x: sum(jvp(compiled, (x,), (1.0,))) + vjp(compiled, x)[1](2.0)[0])
     assert [outer(1.5).data for _ in range(3)] == [33.75] * 3
     assert specializations(outer) == 1
+
+
+def of_another(name: str) -> Any:
+    """A function that takes a derivative of a compiled one, 12 whatever x is, at each call."""
+    cube: Any = wengert.compile(lambda y: y**3)
+    slope: Any = wengert.compile(grad(lambda y: y**3))
+    curve: Any = hvp(wengert.compile(lambda y: y**3))
+    ways: dict[str, Any] = {
+        "grad": lambda: slope(2.0),
+        "jvp": lambda: jvp(cube, (2.0,), (1.0,))[1],
+        "vjp": lambda: vjp(cube, 2.0)[1](1.0)[0],
+        "hvp": lambda: curve(2.0, 1.0),
+        "vjp twice": lambda: vjp(cube, vjp(cube, 1.0)[1](2.0 / 3.0)[0])[1](1.0)[0],
+    }
+    return lambda x: x * x * ways[name]()
+
+
+@pytest.mark.parametrize("inner", ["grad", "jvp", "vjp", "hvp", "vjp twice"])
+@pytest.mark.parametrize("outer", ["grad", "value_and_grad", "jacobian", "hessian", "hvp", "jvp", "vjp"])
+def test_a_function_that_takes_another_derivative(outer: str, inner: str) -> None:
+    """Each derivative continues its own run: also where the inner one is recorded while the outer one is checked."""
+    f, points = of_another(inner), [0.5 * n for n in range(1, 7)]
+    compiled: Any = wengert.compile(f)
+    ways: dict[str, Any] = {
+        "grad": (grad(compiled), lambda x: 24.0 * x),
+        "value_and_grad": (value_and_grad(compiled), lambda x: (12.0 * x * x, 24.0 * x)),
+        "jacobian": (jacobian(compiled), lambda x: 24.0 * x),
+        "hessian": (hessian(compiled), lambda x: 24.0),
+        "hvp": (lambda x: hvp(compiled)(x, 2.0), lambda x: 48.0),
+        "jvp": (lambda x: jvp(compiled, (x,), (2.0,)), lambda x: (12.0 * x * x, 48.0 * x)),
+        "vjp": (lambda x: (lambda y, pull: (y, *pull(2.0)))(*vjp(compiled, x)), lambda x: (12.0 * x * x, 48.0 * x)),
+    }
+    derivative, want = ways[outer]
+    for x in points:
+        assert derivative(x) == pytest.approx(want(x), rel=1e-14)
+
+
+def test_nothing_of_a_run_is_kept() -> None:
+    """What a derivative can continue goes with the result."""
+    compiled = wengert.compile(lambda x: [x[0] * x[1], x[1] ** 2])
+    for _ in range(2):
+        _, pullback = vjp(compiled, [2.0, 3.0])
+        assert pullback([1.0, 1.0]) == ([3.0, 8.0],)
+    wengert.compile(grad(lambda x: x[0] * x[1]))([2.0, 3.0])
+    del pullback
+    gc.collect()
+    assert not [x for x in gc.get_objects() if type(x) in (Run, Start)]
 
 
 def test_the_last_argument() -> None:

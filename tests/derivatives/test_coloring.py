@@ -127,3 +127,12 @@ def test_a_pattern_and_its_transpose() -> None:
     assert [list(x) for x in (pattern.transposed.rows, pattern.transposed.indices)] == [
         list(x) for x in np.nonzero(matrix.T)
     ]
+
+
+def test_equal_patterns() -> None:
+    pattern = Pattern.of(np.array([0, 1]), np.array([2, 0]), (2, 3))
+    assert pattern == Pattern.of(np.array([1, 0, 1]), np.array([0, 2, 0]), (2, 3))
+    others = [((0, 1), (2, 1), (2, 3)), ((0, 0), (2, 0), (2, 3)), ((0, 1), (2, 0), (2, 4)), ((0, 1), (2, 0), (3, 3))]
+    for rows, columns, shape in others:
+        assert pattern != Pattern.of(np.array(rows), np.array(columns), shape)
+    assert pattern != (pattern.indptr, pattern.indices, pattern.columns)

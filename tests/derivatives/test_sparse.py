@@ -198,6 +198,34 @@ def test_patterns_are_joined_over_branches() -> None:
             assert [curvature(point).nnz for point in (INSIDE, BEYOND, INSIDE)] == [4, 5, 5]
 
 
+def zero_beyond(x: Any) -> Any:
+    return [x[0] * x[1], x[2] ** 2] if x[0] < 1.0 else [1.0, 2.0]
+
+
+def test_a_branch_whose_derivative_is_0_everywhere() -> None:
+    """It has a program like any other branch, whose pattern has no places."""
+    sparse = jacobian(zero_beyond, sparse=True)
+    counts = [same(sparse, jacobian(zero_beyond), (point,)).nnz for point in (BEYOND, BEYOND, INSIDE, BEYOND, INSIDE)]
+    assert counts == [0, 0, 3, 3, 3]
+    assert not sparse.compiled._runtime.itself, sparse.report()
+    recordings = sparse.compiled._runtime.last.specializations
+    assert [len(each.structure.pattern.indices) for each in recordings] == [0, 3]
+
+
+def test_a_pattern_comes_with_the_numbers() -> None:
+    """The same one in each call of a program, and an equal one where the function itself runs."""
+    derivative = jacobian(by_sign, sparse=True).compiled
+    (_, _), (first, numbers), (again, _) = (derivative(INSIDE) for _ in range(3))
+    assert first is again
+    assert first.shape == (2, 3)
+    assert numbers.tolist() == [1.0, 0.5, 1.0]
+    with profiled(), uncompiled():
+        eager, entries = derivative(INSIDE)
+    assert eager is not first
+    assert eager == first
+    assert entries.tolist() == numbers.tolist()
+
+
 # -- without a program ------------------------------------------------------------------------------------------------
 
 

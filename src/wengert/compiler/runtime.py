@@ -55,7 +55,7 @@ from wengert.compiler.trace import (
     too_many,
     too_many_kinds,
 )
-from wengert.derivatives import Numbers, derivations_of, signature_of
+from wengert.derivatives import derivations_of, result_of, signature_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, warn, warn_once
 
@@ -439,6 +439,7 @@ class Runtime:
         """Record a run of the function on an example, given its number in a batch, and for a derivative the run of its
         function. Return False if that is impossible or, unless it is wanted `at_once`, has to wait.
         """
+        result = result_of(result)
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry.specializations)
         batched = arguments.signature.batched
@@ -638,7 +639,7 @@ class Runtime:
                 entry.checks += 1
                 return found
         result = self.observe(entry, call)
-        if matches(found, result, made):  # nearly always
+        if matches(found, result_of(result), made):  # nearly always
             made.checked += 1
             entry.checks += 1
             return result if entry.is_eager else found
@@ -676,7 +677,7 @@ class Runtime:
         self, entry: CacheEntry, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any
     ) -> bool:
         """Return True if a specialization matches the function's result; else drop it."""
-        reason = difference(made, entry.layout, arguments, example, result)
+        reason = difference(made, entry.layout, arguments, example, result_of(result))
         if not reason:
             made.checked += 1
             entry.checks += 1
@@ -695,7 +696,8 @@ class Runtime:
         """
         if entry.signature in self.itself:
             return False
-        return any(isinstance(x, Value) for x in Numbers(result).leaves) is not (made.kind is Value)
+        assert self.derived is not None
+        return any(isinstance(x, Value) for x in self.derived.leaves(result)) is not (made.kind is Value)
 
     def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
         """Drop a specialization whose result differs from the function's, and warn."""
@@ -889,13 +891,13 @@ class Runtime:
         base, derivations = derivations_of(self.function)
         kinds = [{"sparse": "jacobian"}.get(each.kind, each.kind) for each in reversed(derivations)]
         name = "_of_".join([*kinds, getattr(base, "__name__", "lifted").strip("<>")])
-        is_sparse = language == "c" and any(each.kind == "sparse" for each in derivations[-1:])
-        if is_sparse and self.last is not None and (self.derived is None or self.last.signature in self.itself):
-            raise ArgumentError(f"source(): the pattern of the derivative of {self.name} is not known for the last "
-                                "call, or all of it is 0: leave sparse=True out")  # fmt: skip
         made = self.latest()
-        entries = self.derived.entries(made.kernel.program) if is_sparse and self.derived is not None else None
-        return source_of(made, name.replace("jacobian_of_grad_of", "hessian_of"), language, gradient, entries)
+        pattern = None if made.structure is None else made.structure.pattern
+        if language == "c" and pattern is not None and not len(pattern.indices):
+            raise ArgumentError(
+                f"source(): the derivative of {self.name} has no entries, as all of it is 0: leave sparse=True out"
+            )
+        return source_of(made, name.replace("jacobian_of_grad_of", "hessian_of"), language, gradient)
 
     def report(self) -> str:
         """Describe the function, line by line."""

@@ -13,7 +13,7 @@ import numpy as np
 from wengert.compiler.derive import gradient, jacobian_pattern
 from wengert.compiler.function import Compiled, compile
 from wengert.compiler.ir import Program
-from wengert.compiler.trace import bound_to, entries_in, lines_apart
+from wengert.compiler.trace import bound_to, lines_apart
 from wengert.derivatives import Numbers, coloring, derivations_of, items_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, Line, require
@@ -42,7 +42,8 @@ class SparseDerivative:
         self.compiled: Any = entries if isinstance(entries, Compiled) else compile(entries)
         pattern = None if sparsity is None else self._given(sparsity)
         self._pinned: coloring.Pattern | None = pattern
-        # For each shape a pattern, and for each program's number the places of its entries, and those it has outside.
+        # For each shape a pattern, and for each program's own, by its id, the places of its entries, those that it has
+        # outside, and itself, so that no other one gets this id.
         self._joined: dict[Any, tuple[coloring.Pattern, dict[int, Any]]]
         self._joined = {} if pattern is None else {pattern.shape: (pattern, {})}
         self._matrices: dict[Any, Any] = {}  # for each shape a matrix of its pattern
@@ -56,13 +57,11 @@ class SparseDerivative:
         """
         if any(isinstance(x, Value) for arg in (*args, *named.values()) for x in items_of(arg)):
             raise ArgumentError("sparse=True takes floats: SciPy's matrices hold no Values. Leave it out for Values")
-        data = self.compiled(*args, **named)
-        made, number = self.compiled._runtime.derived, int(data[0])
-        patterns = {} if made is None else made.patterns
-        own, data = entries_in(data, patterns)
-        pattern, places, outside = self._placed(number, own, patterns)
+        own, numbers = self.compiled(*args, **named)
+        data = numbers[: len(own.indices)]
+        pattern, places, outside = self._placed(own)
         if len(outside) and data[outside].any():
-            self._refuse(number, own, data, outside)
+            self._refuse(own, data, outside)
         if len(outside) or len(data) < len(pattern.indices):
             given, data = data, np.zeros(len(pattern.indices) + 1)
             data[places] = given
@@ -76,17 +75,16 @@ class SparseDerivative:
         matrix.data, matrix.indices, matrix.indptr = data, template.indices.copy(), template.indptr.copy()
         return matrix
 
-    def _placed(
-        self, number: int, own: coloring.Pattern, patterns: dict[int, coloring.Pattern]
-    ) -> tuple[coloring.Pattern, Any, Any]:
-        """Return the pattern of the result, the place in it of each entry of a program, and which entries have none."""
+    def _placed(self, own: coloring.Pattern) -> tuple[coloring.Pattern, Any, Any]:
+        """Return the pattern of the result, the place in it of each entry of a call, and which entries have none."""
         pattern, places = self._joined.get(own.shape, (own, {}))
-        if number in places:
-            return pattern, *places[number]
-        codes = own.codes
+        if id(own) in places:
+            at, outside, _ = places[id(own)]
+            return pattern, at, outside
+        codes, of_programs = own.codes, self._of_programs()
         if self._pinned is None:
-            programs = [x.codes for x in patterns.values() if x.shape == own.shape]  # also of one that still waits
-            joined = coloring.distinct(np.concatenate([pattern.codes, codes, *programs]))
+            others = [x.codes for x in of_programs if x.shape == own.shape]
+            joined = coloring.distinct(np.concatenate([pattern.codes, codes, *others]))
             if own is pattern or len(joined) > len(pattern.indices):
                 pattern, places = coloring.Pattern.of_codes(joined, own.shape), {}
                 self._joined[own.shape] = pattern, places
@@ -98,19 +96,26 @@ class SparseDerivative:
         outside = np.flatnonzero(~np.isin(codes, pattern.codes, assume_unique=True))
         at = np.searchsorted(pattern.codes, codes)
         at[outside] = len(pattern.indices)
-        if number >= 0:
-            places[number] = at, outside
+        if any(x is own for x in of_programs):
+            places[id(own)] = at, outside, own
         return pattern, at, outside
+
+    def _of_programs(self) -> list[coloring.Pattern]:
+        """List the patterns of the programs for calls like the last one, also of one that still waits."""
+        entry = self.compiled._runtime.last
+        programs = [] if entry is None else [*entry.specializations, entry.candidate]
+        structures = [each.structure for each in programs if each is not None]
+        return [x.pattern for x in structures if x is not None and x.pattern is not None]
 
     def _named(self) -> str:
         of = "Hessian" if [each.kind for each in derivations_of(self.compiled)[1]] == ["grad", "sparse"] else "Jacobian"
         return f"the {of} of {getattr(self.compiled.function, '__name__', 'the function')}"
 
-    def _refuse(self, number: int, own: coloring.Pattern, data: Any, outside: Any) -> None:
+    def _refuse(self, own: coloring.Pattern, data: Any, outside: Any) -> None:
         """Raise an error that names an entry outside the given pattern, and the lines that branch, or else define f."""
         at, entry, where = outside[np.flatnonzero(data[outside])[0]], self.compiled._runtime.last, ""
-        if number >= 0:
-            lines = lines_apart([made.guards for made in entry.specializations])
+        if any(x is own for x in self._of_programs()):
+            lines = lines_apart([each.guards for each in entry.specializations])
             where = lines or "; ".join(entry.latest.guards.lines[:3])
         where = f"It branched at {where}. " if where else ""
         if not where and (code := getattr(derivations_of(self.compiled)[0], "__code__", None)) is not None:
@@ -137,10 +142,10 @@ class SparseDerivative:
 
     def _compiled_with(self, **options: Any) -> SparseDerivative:
         """Return the same, with its entries compiled with such options: what `compile` gives for it."""
-        made = copy.copy(self)
-        made._joined = {} if self._pinned is None else {self._pinned.shape: (self._pinned, {})}
-        made.compiled, made._matrices = compile(self.compiled.function, **options), {}
-        return made
+        derivative = copy.copy(self)
+        derivative._joined = {} if self._pinned is None else {self._pinned.shape: (self._pinned, {})}
+        derivative.compiled, derivative._matrices = compile(self.compiled.function, **options), {}
+        return derivative
 
     def source(self, language: str = "c") -> str:
         """Return the program of the last call as source code: in C a function that fills in the nonzeros in the order
@@ -158,7 +163,7 @@ class SparseDerivative:
 def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> Callable[..., Any]:
     """Return a function that gives the places where the Jacobian or the Hessian of another one may be nonzero.
 
-    The function is recorded for arguments like those given, and the pattern is found from its operations, not from
+    The function is recorded for arguments like those given, and the pattern follows from its operations, not from
     numbers. So an entry that happens to be 0 counts, such as that of `relu(x)` for negative x, and so does each item
     that an integer argument may choose. Where the function branches on numbers, the pattern has all branches that the
     calls of the returned function have seen.
@@ -188,7 +193,7 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
     plain, static = getattr(function, "function", function), getattr(function, "static", ())  # of a compiled one
     compiled = compile(plain, static=static, backend="numpy", checks="first")
     name = getattr(function, "__name__", "the function")
-    known: dict[int, tuple[Program, coloring.Pattern]] = {}  # by the id of a program
+    recorded: dict[int, tuple[Program, coloring.Pattern]] = {}  # by the id of a program
 
     @functools.wraps(plain)
     def pattern_of(*args: Any, **named: Any) -> Any:
@@ -208,14 +213,14 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
             latest = compiled._runtime.latest()
         except ArgumentError:
             raise ArgumentError(f"{name} cannot be recorded: {entry.fallback_reason or entry.clause}") from None
-        programs = [made.kernel.program for made in [*entry.specializations, latest]]
+        programs = [each.kernel.program for each in [*entry.specializations, latest]]
         for program in programs:
             if order == 2 and program.outputs["out"].size != 1:
                 raise ArgumentError(f"a Hessian needs a function that returns one number, and {name} returned several")
-            if id(program) not in known:
+            if id(program) not in recorded:
                 names = entry.signature.arrays[list(entry.signature.shapes)[place]]
-                known[id(program)] = program, _pattern(program, names, order)
-        patterns = [known[number][1] for number in dict.fromkeys(map(id, programs))]
+                recorded[id(program)] = program, _pattern(program, names, order)
+        patterns = [recorded[number][1] for number in dict.fromkeys(map(id, programs))]
         shape = patterns[0].shape
         if order == 1 and len(Numbers(result, f"the result of {name}").leaves) != shape[0]:
             raise ArgumentError(f"the result of {name} contains a list or an array twice: return a copy of it")

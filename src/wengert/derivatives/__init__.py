@@ -3,13 +3,13 @@
 from wengert.derivatives.derivation import (
     PRODUCTS,
     Derivation,
+    Run,
     assembled,
     derivations_of,
     directions_of,
-    last_begun,
-    last_run,
     on_values,
     places_of,
+    result_of,
     signature_of,
 )
 from wengert.derivatives.linearize import LinearMap
@@ -28,8 +28,8 @@ from wengert.derivatives.pytree import (
 from wengert.derivatives.roots import AGAIN
 from wengert.errors import Submodules, submodules
 
-__all__ = ["AGAIN", "PRODUCTS", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "argument_names"]
-__all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "last_begun", "last_run"]
-__all__ += ["on_values", "places_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+__all__ = ["AGAIN", "PRODUCTS", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "Run", "argument_names"]
+__all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "on_values", "places_of"]
+__all__ += ["result_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 __getattr__: Submodules = submodules(__name__)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,8 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 CUTS = 4  # the most ways to share the rows between both kinds of products that `two_sided` tries
 
 
-class Pattern(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pattern:
     """The places of a matrix's nonzeros: row i has the columns ``indices[indptr[i]:indptr[i + 1]]``."""
 
     indptr: Ints
@@ -43,6 +44,14 @@ class Pattern(NamedTuple):
         """Make a pattern of the ascending numbers ``row * columns + column``."""
         rows, indices = np.divmod(codes, max(shape[1], 1))
         return cls(np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))]), indices, shape[1])
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for a pattern of the same places in a matrix of the same shape."""
+        if not isinstance(other, Pattern) or self.shape != other.shape:
+            return False
+        return np.array_equal(self.indptr, other.indptr) and np.array_equal(self.indices, other.indices)
+
+    __hash__ = None  # type: ignore[assignment]  # of all places, it would take long
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -79,7 +88,7 @@ class Pattern(NamedTuple):
     def keep(self, chosen: Any) -> Pattern:
         """Return the pattern with only the chosen nonzeros, by a bool for each."""
         kept = np.concatenate([[0], np.cumsum(chosen)])[self.indptr]
-        return self._replace(indptr=kept, indices=self.indices[chosen])
+        return Pattern(kept, self.indices[chosen], self.columns)
 
 
 def distinct(codes: Ints) -> Ints:
@@ -132,12 +141,12 @@ class Coloring:
         >>> colors.counts, colors.recover(arrow @ right, left @ arrow)
         ((2, 1), array([1., 5., 2., 5., 3., 5., 5., 5., 5., 4.]))
         """
-        count, found = self.counts[0], np.empty(len(self.place))
+        count, nonzeros = self.counts[0], np.empty(len(self.place))
         by_column = self.direction < count
-        found[by_column] = right[self.place[by_column], self.direction[by_column]]
+        nonzeros[by_column] = right[self.place[by_column], self.direction[by_column]]
         if not by_column.all():
-            found[~by_column] = left[self.direction[~by_column] - count, self.place[~by_column]]
-        return found
+            nonzeros[~by_column] = left[self.direction[~by_column] - count, self.place[~by_column]]
+        return nonzeros
 
 
 def color_columns(pattern: Pattern) -> Coloring:
@@ -208,13 +217,13 @@ def _cuts(own: Pattern, lengths: Ints, fewest: int) -> list[tuple[int, int]]:
     least as many colours of rows as one column has nonzeros in them.
     """
     own_lengths, distinct = np.repeat(lengths, lengths), np.unique(lengths)[::-1]
-    full, found = np.zeros(own.columns, np.int64), []
+    full, cuts = np.zeros(own.columns, np.int64), []
     for length, limit in pairwise(distinct.tolist()):
         full += np.bincount(own.indices[own_lengths == length], minlength=own.columns)
         if full.max(initial=0) >= fewest:
             break
-        found.append((int(full.max(initial=0)) + limit, limit))
-    return sorted(found)[:CUTS]
+        cuts.append((int(full.max(initial=0)) + limit, limit))
+    return sorted(cuts)[:CUTS]
 
 
 def _colors_of_columns(pattern: Pattern) -> Ints:

@@ -7,7 +7,6 @@ itself and differentiate the program.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Collection, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,9 +20,8 @@ from wengert.node import settle
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["PRODUCTS", "Begun", "Derivation", "assembled", "called", "derivation_of", "derivations_of"]
-__all__ += ["directions_of", "entries", "is_compiled", "last_begun", "last_run", "note", "on_values", "places_of"]
-__all__ += ["remember_run", "signature_of"]
+__all__ = ["PRODUCTS", "Derivation", "Run", "Start", "assembled", "called", "derivation_of", "derivations_of"]
+__all__ += ["directions_of", "entries", "is_compiled", "note", "on_values", "places_of", "result_of", "signature_of"]
 
 Function = Callable[..., Any]
 PRODUCTS = ("hvp", "jvp", "vjp", "value")  # the last derivative of a function, if at all; see `signature_of`
@@ -68,11 +66,11 @@ def derivation_of(function: Any) -> Derivation | None:
 
 def derivations_of(function: Any) -> tuple[Any, list[Derivation]]:
     """Return the function that is differentiated, and its derivatives, the first one first."""
-    found: list[Derivation] = []
+    derivations: list[Derivation] = []
     while (derivation := derivation_of(function)) is not None:
-        found.append(derivation)
+        derivations.append(derivation)
         function = derivation.function
-    return (function.function if is_compiled(function) else function), found[::-1]
+    return (function.function if is_compiled(function) else function), derivations[::-1]
 
 
 def signature_of(function: Function) -> inspect.Signature:
@@ -89,11 +87,11 @@ def signature_of(function: Function) -> inspect.Signature:
     names = [f"v{n}" for n in range(len(along))] if len(along) > 1 else ["v"] * len(along)
     while not signature.parameters.keys().isdisjoint(names):
         names = [name + "_" for name in names]
-    made = [given[0].replace(name=name, default=signature.empty) for name in names]
+    directions = [given[0].replace(name=name, default=signature.empty) for name in names]
     required = [x.replace(default=signature.empty) for x in given]
     if derivation.kind == "hvp":
-        return signature.replace(parameters=[*given, *made, *others])
-    return signature.replace(parameters=[*required, *made])
+        return signature.replace(parameters=[*given, *directions, *others])
+    return signature.replace(parameters=[*required, *directions])
 
 
 def places_of(argnums: Any, count: int, from_end: bool = True) -> list[int] | None:
@@ -106,8 +104,8 @@ def places_of(argnums: Any, count: int, from_end: bool = True) -> list[int] | No
     """
     named = [*argnums] if isinstance(argnums, (tuple, list)) else [argnums]
     places = [n + count if from_end and type(n) is int and n < 0 else n for n in named]
-    are_known = all(type(n) is int and 0 <= n < count for n in places) and len({*places}) == len(places)
-    return places if are_known else None
+    are_distinct = all(type(n) is int and 0 <= n < count for n in places) and len({*places}) == len(places)
+    return places if are_distinct else None
 
 
 def directions_of(function: Function) -> list[str]:
@@ -124,7 +122,24 @@ def is_compiled(function: Any) -> bool:
     return hasattr(type(function), "_compiled_derivative")
 
 
-class Begun(NamedTuple):
+class Run(NamedTuple):
+    """What a function returns whose run a derivative continues; a program that stands for it returns the result alone.
+
+    Attributes:
+        result: the result.
+        residuals: what a derivative needs of the run: a `Start`, or for `vjp` a linear map, its outputs and its inputs.
+    """
+
+    result: Any
+    residuals: Any
+
+
+def result_of(x: Any) -> Any:
+    """Return the result of a `Run`, and anything else as it is."""
+    return x.result if type(x) is Run else x
+
+
+class Start(NamedTuple):
     """What a run by `on_values` was given: the arguments by position, in containers that the function does not reach,
     and the tick at which it began.
     """
@@ -133,48 +148,18 @@ class Begun(NamedTuple):
     began: int
 
 
-class _Last(threading.local):
-    begun: Begun | None = None  # of the last run of this thread
-    run: Any = None  # what `vjp` needs of it, if it was not compiled
-
-
-_last = _Last()
-
-
-def _remember(begun: Begun) -> None:
-    _last.begun = begun  # not in `on_values`: what a recorded function calls may do so, but it may not itself
-
-
-def last_begun() -> Begun:
-    """Return what the last run by `on_values` in this thread was given, once."""
-    begun, _last.begun = _last.begun, None
-    assert begun is not None
-    return begun
-
-
-def remember_run(run: Any) -> None:
-    """Keep a run of a function for `last_run`."""
-    _last.run = run
-
-
-def last_run() -> Any:
-    """Return what `remember_run` was given last in this thread, once; None if nothing."""
-    run, _last.run = _last.run, None
-    return run
-
-
 def on_values(
     function: Function, signature: inspect.Signature, names: Collection[str], extras: Sequence[str] = ()
 ) -> Function:
     """Return a function that calls another one with Values in place of the numbers in some arguments, and without the
-    arguments `extras`.
+    arguments `extras`; it returns a `Run` with its `Start`.
     """
     import inspect
 
     own = signature.replace(parameters=[x for name, x in signature.parameters.items() if name not in extras])
 
     @functools.wraps(function)
-    def run(*args: Any, **named: Any) -> Any:
+    def run(*args: Any, **named: Any) -> Run:
         given = signature.bind(*args, **named).arguments
         first = Value(0.0)
         began, recorder = first._made, getattr(first.data, "recorder", None)
@@ -187,9 +172,9 @@ def on_values(
                 if recorder is not None:  # traced numbers, which are Values for the function
                     recorder.handed += values
         passed = inspect.BoundArguments(own, given)
-        _remember(Begun([*inspect.BoundArguments(own, kept).args], began))
+        start = Start([*inspect.BoundArguments(own, kept).args], began)
         with modes.recorded():  # also inside `no_grad()`
-            return called(function, *passed.args, **passed.kwargs)
+            return Run(called(function, *passed.args, **passed.kwargs), start)
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__dict__.pop("__derivation__", None)

@@ -33,15 +33,14 @@ from typing import Any, NamedTuple
 from wengert import modes
 from wengert._signatures import signature
 from wengert.derivatives.derivation import (
-    Begun,
     Derivation,
+    Run,
+    Start,
     assembled,
     called,
     derivation_of,
     is_compiled,
-    last_run,
     note,
-    remember_run,
     signature_of,
 )
 from wengert.derivatives.linearize import LinearMap, OpaqueError, linear_map, linearize, linearize_gradient, number_of
@@ -85,10 +84,10 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
 
     @_like(function, "gradient", Derivation("grad", function, argnums, has_aux))
     def gradient(*args: Any, **named: Any) -> Any:
-        made = NotImplemented if has_aux or named else differentiated("grad", function, argnums, args)
-        if made is NotImplemented:
-            value, made = _value_and_slopes(function, argnums, has_aux, args, named)
-        return (made, value[1]) if has_aux else made
+        slopes = NotImplemented if has_aux or named else differentiated("grad", function, argnums, args)
+        if slopes is NotImplemented:
+            value, slopes = _value_and_slopes(function, argnums, has_aux, args, named)
+        return (slopes, value[1]) if has_aux else slopes
 
     return gradient
 
@@ -106,8 +105,8 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
 
     @_like(function, "value and gradient", Derivation("value_and_grad", function, argnums, has_aux))
     def value_and_gradient(*args: Any, **named: Any) -> Any:
-        made = NotImplemented if has_aux or named else differentiated("value_and_grad", function, argnums, args)
-        return _value_and_slopes(function, argnums, has_aux, args, named) if made is NotImplemented else made
+        traced = NotImplemented if has_aux or named else differentiated("value_and_grad", function, argnums, args)
+        return _value_and_slopes(function, argnums, has_aux, args, named) if traced is NotImplemented else traced
 
     return value_and_gradient
 
@@ -166,8 +165,8 @@ def jacobian(
         if traced is not NotImplemented:
             return traced
         call = _Call(function, argnums, args, named, has_aux, forward=True)
-        made = _in_rows(call.run, call.outputs, call.inputs)
-        return (made, call.aux) if has_aux else made
+        rows = _in_rows(call.run, call.outputs, call.inputs)
+        return (rows, call.aux) if has_aux else rows
 
     return jacobian_of
 
@@ -192,9 +191,8 @@ def hessian(
 
 
 def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
-    """Return a function that computes a Jacobian for `sparse=True`: an array of -1, its numbers of rows and columns,
-    and the places, by the numbers ``row * columns + column``, and then the values of the entries that may be nonzero.
-    Compiled, it gives the number of a pattern and the entries in it.
+    """Return a function that computes a Jacobian for `sparse=True`: the pattern, and an array of the entries in it, or
+    of a single 0 if the pattern has none, since a program computes at least one number.
     """
 
     @_like(function, "entries of the Jacobian", Derivation("sparse", function, argnums))
@@ -203,9 +201,8 @@ def entries_of(function: Function, argnums: int | Sequence[int]) -> Function:
             call = _Call(function, argnums, args, named, order=2, forward=True)  # no operation hides others
             if getattr(call, "result", 0.0) is None:
                 raise ArgumentError(f"a Jacobian needs numbers, and {_name(function)} returned {_described(None)}")
-            shape, places, values = call.run.entries()
-        numbers = [-1.0, *map(float, (*shape, *places)), *values]
-        return array_of(numbers, (len(numbers),))
+            pattern, numbers = call.run.entries()
+        return pattern, array_of(numbers or [0.0], (len(numbers) or 1,))
 
     return entries
 
@@ -214,8 +211,8 @@ def _sparse(function: Function, argnums: int | Sequence[int], has_aux: bool, spa
     if has_aux:
         raise ArgumentError("sparse=True and has_aux=True do not go together: return the auxiliary data by themselves")
     kind: Any = import_module("wengert.compiler.sparse").SparseDerivative
-    made: Function = kind(entries_of(function, argnums), sparsity)
-    return made
+    derivative: Function = kind(entries_of(function, argnums), sparsity)
+    return derivative
 
 
 def hvp(function: Function) -> Function:
@@ -295,10 +292,11 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     """
     compiled = None if has_aux else _of_compiled("value", function, len(primals))
     if compiled is not None:
-        last_run()
-        value, given, run = compiled(*primals), tree_map(_copied, primals), last_run()
-        if run is not None and not any(isinstance(x, Value) for x in Numbers(given).leaves):  # else of copies of them
-            return value, _pullback(*run)
+        value, given = compiled(*primals), tree_map(_copied, primals)
+        if type(value) is Run:  # no program served
+            value, residuals = value
+            if not any(isinstance(x, Value) for x in Numbers(given).leaves):  # else they are of copies of these
+                return value, _pullback(*residuals)
         pulled = _of_compiled("vjp", function, len(primals))
         if pulled is not None:
             return value, lambda cotangent: pulled(*given, cotangent)
@@ -324,7 +322,8 @@ def _pullback(run: LinearMap, outputs: Numbers, inputs: Numbers) -> Function:
 
 def _of_compiled(kind: str, function: Any, count: int) -> Any:
     """Return for a compiled function of so many arguments the compiled function for `jvp`, for `vjp` (of the arguments
-    and the cotangent), or for its value, from which `vjp` begins; None if it has to be followed operation by operation.
+    and the cotangent), or for its value, from which `vjp` begins: a `Run` unless a program serves. None if it has to be
+    followed operation by operation.
     """
     if not count or not is_compiled(function) or function.static:
         return None
@@ -340,8 +339,7 @@ def _of_compiled(kind: str, function: Any, count: int) -> Any:
             return _pushed(call.run, call.outputs, call.inputs.match(args[count:], "tangents"))
         if kind == "vjp":
             return _pullback(call.run, call.outputs, call.inputs)(args[count])
-        remember_run((call.run, call.outputs, call.inputs))
-        return call.outputs.unflatten(call.run.values())
+        return Run(call.outputs.unflatten(call.run.values()), (call.run, call.outputs, call.inputs))
 
     return note(product, Derivation(kind, function, tuple(range(count))))
 
@@ -388,8 +386,8 @@ class _Call:
         chosen = args[places[0]] if single else tuple([args[place] for place in places])
         self.inputs = Numbers(chosen, name or (f"args[{places[0]}]" if single else "argument"))
         of = derivation_of(function) if forward and self._is_plain() else None
-        known = of is not None and (of.kind, of.has_aux) == ("grad", has_aux)
-        if of is not None and known and _places(of.function, of.argnums, args) == places:
+        is_gradient = of is not None and (of.kind, of.has_aux) == ("grad", has_aux)
+        if of is not None and is_gradient and _places(of.function, of.argnums, args) == places:
             call = _Call(of.function, of.argnums, args, named, has_aux, order=2)
             _check_number(of.function, call.outputs, call.result)
             self.run, self.outputs, self.aux = linearize_gradient(call.run), call.inputs, call.aux
@@ -434,39 +432,33 @@ class FunctionRun:
 
     Args:
         derivations: the derivative, and what it is of.
-        begun: what the run was given.
         result: what it returned.
+        start: what it was given.
     """
 
-    def __init__(self, derivations: Sequence[Derivation], begun: Begun, result: Any) -> None:
+    def __init__(self, derivations: Sequence[Derivation], result: Any, start: Start) -> None:
         self.derivations = derivations
-        self.begun = begun
         self.result = result
-        self._known: list[tuple[LinearMap, Numbers, Numbers] | None] = []  # once it has been found
+        self.start = start
         self._product: Product | None = None  # once it has been asked for
 
-    @property
-    def known(self) -> tuple[LinearMap, Numbers, Numbers] | None:
+    @functools.cached_property
+    def linearized(self) -> tuple[LinearMap, Numbers, Numbers] | None:
         """The linear map of what the derivative is of, its outputs and inputs; None if this run does not tell."""
-        if not self._known:
-            self._known.append(self._linear_map())
-        return self._known[0]
-
-    def _linear_map(self) -> tuple[LinearMap, Numbers, Numbers] | None:
-        first, last, begun = self.derivations[0], self.derivations[-1], self.begun
+        first, last, start = self.derivations[0], self.derivations[-1], self.start
         order = len(self.derivations) + (last.kind == "hvp")
-        is_known = order == 1 or (
+        is_told = order == 1 or (
             order == 2 and first.kind in ("grad", "hvp") and last.kind not in ("grad", "value_and_grad")
         )
-        if not is_known or first.argnums != last.argnums:
+        if not is_told or first.argnums != last.argnums:
             return None
-        chosen = [begun.args[n] for n in _places(first.function, first.argnums, begun.args)]
+        chosen = [start.args[n] for n in _places(first.function, first.argnums, start.args)]
         inputs = Numbers(tuple(chosen) if isinstance(first.argnums, (tuple, list)) else chosen[0])
         outputs = Numbers(self.result, f"the result of {_name(first.function)}")
         if first.kind in ("grad", "value_and_grad", "hvp"):
             _check_number(first.function, outputs, self.result)
         try:
-            run = linear_map(inputs.leaves, outputs.leaves, begun.began)
+            run = linear_map(inputs.leaves, outputs.leaves, start.began)
             return (run, outputs, inputs) if order == 1 else (linearize_gradient(run), inputs, inputs)
         except OpaqueError:  # a compiled function in it was not followed
             return None
@@ -474,10 +466,10 @@ class FunctionRun:
     def derivative(self, *args: Any, **named: Any) -> Any:
         """Return the derivative, given its arguments; one beyond the second runs the function again."""
         last = self.derivations[-1]
-        if last.kind == "sparse" or self.known is None:
+        if last.kind == "sparse" or self.linearized is None:
             return last.derivative(*args, **named)
-        run, outputs, inputs = self.known
-        along = list(args[len(self.begun.args) :])
+        run, outputs, inputs = self.linearized
+        along = list(args[len(self.start.args) :])
         if last.kind == "hvp":
             _, v, *_ = signature_of(last.derivative).bind(*args, **named).arguments.values()
             return inputs.unflatten(run.jvp(_moving(inputs.match(v, "v"))))
@@ -488,19 +480,17 @@ class FunctionRun:
         if last.kind == "vjp":
             return _pullback(run, outputs, inputs)(*along)
         if last.kind == "value":
-            remember_run((run, outputs, inputs))
-            return outputs.unflatten(run.values())
+            return Run(outputs.unflatten(run.values()), self.linearized)
         slopes = inputs.unflatten(run.vjp({0: 1.0}))
         return slopes if last.kind == "grad" else (run.values()[0], slopes)
 
     def product(self, along: Callable[[int], list[float]], *args: Any, **named: Any) -> Product:
         """Return the derivative times a vector, the first one that is asked for: see `product`."""
         if self._product is None:
-            known = self.known
-            if known is None:
+            if self.linearized is None:
                 self._product = product(self.derivations[-1], along, *args, **named)
             else:
-                self._product = _product(*known, along)
+                self._product = _product(*self.linearized, along)
         return self._product
 
 

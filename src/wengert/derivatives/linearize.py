@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from math import isfinite
 from operator import attrgetter, is_, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert import handmade, modes
 from wengert.engine import Value
@@ -30,6 +30,9 @@ from wengert.errors import OperationError
 from wengert.graph import Curvature, Graph
 from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
+
+if TYPE_CHECKING:
+    from wengert.derivatives import coloring
 
 __all__ = ["LinearMap", "OpaqueError", "linear_map", "linearize", "linearize_gradient", "number_of"]
 
@@ -173,9 +176,9 @@ class LinearMap:
         columns = [self.jvp({number: 1.0}) for number in range(len(self.inputs))]
         return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in self.outputs]
 
-    def entries(self) -> tuple[tuple[int, int], list[int], list[Any]]:
-        """Return the numbers of rows and columns of the Jacobian, the ascending numbers ``row * columns + column`` of
-        the entries that may be nonzero, and these: from a sweep for each colour of the columns and rows.
+    def entries(self) -> tuple[coloring.Pattern, list[Any]]:
+        """Return the pattern of the Jacobian, and the entries that may be nonzero: from a sweep for each colour of the
+        columns and rows.
         """
         import numpy as np
 
@@ -189,7 +192,7 @@ class LinearMap:
         for sweep, of, count in zip((self.jvp, self.vjp), (colors.columns, colors.rows), colors.counts, strict=True):
             sweeps += [sweep(dict.fromkeys((of == n).nonzero()[0].tolist(), 1.0)) for n in range(count)]
         places = zip(colors.direction.tolist(), colors.place.tolist(), strict=True)
-        return shape, pattern.codes.tolist(), [sweeps[n][place] for n, place in places]
+        return pattern, [sweeps[n][place] for n, place in places]
 
     def nonzeros(self) -> list[tuple[int, int]]:
         """List the row and the column of each entry of the Jacobian that the operations of this run do not make 0.

@@ -49,16 +49,15 @@ def function_of(
     return function, list(constants.values())
 
 
-def source_of(made: Any, name: str, language: str, gradient: bool, entries: Any = None) -> str:
-    """Return the text of a specialization's program, as a function of a name or as near to it as Python allows; in C
-    that of a sparse derivative returns its `entries` alone: see `Derived.entries`.
+def source_of(made: Any, name: str, language: str, gradient: bool) -> str:
+    """Return the text of a specialization's program, as a function of a name or as near to it as Python allows.
 
     Raises:
         ArgumentError: the language is unknown, or cannot express an operation of the user's own.
     """
     kernel: Kernel = made.kernel
     if language == "c":
-        return c_source(made, name, gradient, entries)
+        return c_source(made, name, gradient)
     if language not in LIBRARIES:
         *most, last = map('"{}"'.format, (*LIBRARIES, "c"))
         raise ArgumentError(f"source() writes {', '.join(most)} or {last}, not {language!r}")

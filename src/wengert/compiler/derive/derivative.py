@@ -54,17 +54,19 @@ def jacobian(program: Program, names: Sequence[str]) -> None:
     _set_output(program, rows * columns, placed)
 
 
-def compressed(program: Program, names: Sequence[str], colors: coloring.Coloring, first: float) -> None:
-    """Make the output the nonzeros of its Jacobian with respect to some inputs, in the order of their pattern, after a
-    number that tells it from other programs. Forward mode has a direction for each colour of columns, and reverse mode
-    one for each colour of rows.
+def compressed(program: Program, names: Sequence[str], colors: coloring.Coloring) -> None:
+    """Make the output the nonzeros of its Jacobian with respect to some inputs, in the order of their pattern, or a
+    single 0 if there are none. Forward mode has a direction for each colour of columns, and reverse mode one for each
+    colour of rows.
 
     Args:
         program: a program without a batch.
         names: the inputs.
         colors: a colouring of the Jacobian's columns and rows.
-        first: the number.
     """
+    if not len(colors):
+        _set_output(program, 1, [])
+        return
     (right, left), (count, others) = colors.seeds(), colors.counts
     start, places = count * program.outputs["out"].size, colors.place
     tangents = _pushed_forward(program, names, right) if count else None
@@ -73,12 +75,10 @@ def compressed(program: Program, names: Sequence[str], colors: coloring.Coloring
         parts = _several_pulled_back(program, names, left.T, [x for x in (tangents,) if x is not None])
         placed += [(start + at * others, contiguous(part.cell_shape), part) for at, _, part in parts]
     _set_output(program, start + others * len(colors.columns), placed)
-    which = _add(program, "which", (), [], ("const", first))
     by_row = start + places * others + colors.direction - count
     table = np.where(colors.direction < count, places * count + colors.direction, by_row)
     read = Access(program.outputs["out"], 0, (0,), table)
-    nonzeros = _add(program, "nonzeros", (len(colors.place),), [read])
-    _set_output(program, 1 + nonzeros.size, [(0, (), which), (1, (1,), nonzeros)])
+    program.outputs["out"] = _add(program, "nonzeros", (len(colors.place),), [read])
 
 
 def jvp(program: Program, names: Sequence[str], along: Sequence[str], with_value: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 from wengert.compiler.trace.arguments import Arguments, Reader, StaticSpec, flatten_argument
 from wengert.compiler.trace.copies import copied
-from wengert.compiler.trace.derived import Derived, derived_from, entries_in
+from wengert.compiler.trace.derived import Derived, derived_from
 from wengert.compiler.trace.differentiate import NotDifferentiable
 from wengert.compiler.trace.layout import ResultLayout
 from wengert.compiler.trace.purity import DRAWS, DrawsCheck, PurityCheck
@@ -27,7 +27,6 @@ __all__ += [
     "bound_to",
     "copied",
     "derived_from",
-    "entries_in",
 ]
 __all__ += ["flatten_argument", "is_alone", "is_watched", "kind_of", "lines_apart", "number_of"]
 __all__ += ["numbers_in", "primal_of", "random_state", "readers_of", "record", "recorder_of_thread"]

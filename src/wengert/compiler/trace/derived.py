@@ -6,17 +6,16 @@ So a derivative has the guards of its function and no others, and its first call
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
 
 from wengert import derivatives, modes
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
-from wengert.compiler.ir import Array, Compute, Program, compute_once, fuse, inline, unmask
+from wengert.compiler.ir import compute_once, fuse, inline, unmask
 from wengert.compiler.trace.arguments import Arguments, Signature
 from wengert.compiler.trace.differentiate import Level, NotDifferentiable, differentiate, operations
 from wengert.compiler.trace.layout import ResultLayout, flat_result
@@ -27,21 +26,18 @@ from wengert.derivatives import (
     PRODUCTS,
     Derivation,
     Numbers,
+    Run,
     assembled,
     coloring,
     derivations_of,
     directions_of,
-    last_begun,
-    last_run,
     on_values,
     places_of,
+    result_of,
 )
 from wengert.engine import Value
 
-__all__ = ["Derived", "NotDifferentiable", "derived_from", "entries_in"]
-
-
-NUMBERS = count()  # of the programs of sparse derivatives
+__all__ = ["Derived", "NotDifferentiable", "derived_from"]
 
 
 def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
@@ -75,8 +71,8 @@ class Derived:
         extras: the names of the arguments that are directions.
 
     Attributes:
-        function: calls the function with Values in place of the numbers to differentiate with respect to.
-        patterns: of sparse derivatives, by the number that comes before the entries.
+        function: calls the function with Values in place of the numbers to differentiate with respect to, and returns a
+            `Run`.
         on_parameters: True once a recording has parameters, so that results are Values though the arguments are not.
     """
 
@@ -94,7 +90,6 @@ class Derived:
         self.last: Derivation = derivations[-1]
         self.derivations = derivations
         self.on_parameters: bool = False
-        self.patterns: dict[int, coloring.Pattern] = {}
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
         self.function: Any = on_values(base, signature, names, extras)
 
@@ -104,9 +99,9 @@ class Derived:
         """
         return not (signature.aliased or any(leaf.kind == "v" for leaf in signature.leaves))
 
-    def run_of(self, result: Any) -> Any:
-        """Return the run of `function` that has just returned this result: derivatives can be computed from it."""
-        return derivatives.grad.FunctionRun(self.derivations, last_begun(), result)
+    def run_of(self, run: Run) -> Any:
+        """Return what computes the derivative from a run of `function`."""
+        return derivatives.grad.FunctionRun(self.derivations, *run)
 
     def sample(self, number: int, run: Any, runs_anew: bool = False) -> Any:
         """Return a function of the same arguments that computes, without the program, what a result is compared with:
@@ -126,18 +121,21 @@ class Derived:
 
         return sampled
 
-    def matches(self, found: Any, sample: Any, agree: float) -> bool:
+    def leaves(self, result: Any) -> list[Any]:
+        """List the Values and numbers of a result, of a sparse derivative those that come with its pattern."""
+        return Numbers(result[1] if self.last.kind == "sparse" else result_of(result)).leaves
+
+    def matches(self, result: Any, sample: Any, agree: float) -> bool:
         """Return True if the numbers of a result agree with a sample, up to rounding."""
-        got = np.array(list(map(number_of, Numbers(found).leaves)), float)
+        got = np.array(list(map(number_of, self.leaves(result))), float)
         if self.last.kind in PRODUCTS:
-            last_run()  # that of the sample: the program goes on
-            want = np.array(list(map(number_of, Numbers(sample).leaves)), float)
+            want = np.array(list(map(number_of, self.leaves(sample))), float)
             return got.shape == want.shape and bool((np.abs(got - want) <= agree * np.abs(want)).all())
         vector = np.array(sample.vector)
         want = np.array(list(map(number_of, sample.tangents)), float)
         if self.last.kind == "sparse":
-            pattern, got = entries_in(got, self.patterns)
-            rows, parts = pattern.rows, got * vector[pattern.indices]
+            pattern = result[0]
+            rows, parts = pattern.rows, got[: len(pattern.indices)] * vector[pattern.indices]
             products = [np.bincount(rows, terms, len(want)) for terms in (parts, np.abs(parts))]
         else:
             if self.last.kind == "value_and_grad":
@@ -153,20 +151,20 @@ class Derived:
     def _order(self, sample: Any) -> Any:
         """Return the places of a derivative's numbers among those of its matrix, row by row."""
         count = len(sample.tangents) * len(sample.vector)
-        made = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, range(count))).leaves
-        return np.array(made, np.int64)
+        places = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, range(count))).leaves
+        return np.array(places, np.int64)
 
-    def weighted(self, found: Any, sample: Any, number: int) -> tuple[Sequence[Any], ...]:
+    def weighted(self, result: Any, sample: Any, number: int) -> tuple[Sequence[Any], ...]:
         """Return the numbers of a result and their weights, and Values or numbers of the sample and theirs, others for
         each number: both sums, so weighted, are the same, and so are their derivatives. None of a sparse derivative,
         which consists of floats.
         """
-        ours = Numbers(found).leaves
         if self.last.kind == "sparse":
             return (), (), (), ()
+        ours = self.leaves(result)
         if self.last.kind in PRODUCTS:
             weights = directions(number, len(ours))
-            return ours, weights, Numbers(sample).leaves, weights
+            return ours, weights, self.leaves(sample), weights
         if self.last.kind == "value_and_grad":
             own, slope = directions(number, 2)
             theirs, others = [sample.values[0], *sample.tangents], [own, slope]
@@ -175,13 +173,6 @@ class Derived:
         matrix = np.outer(others, sample.vector).reshape(-1)
         return ours, matrix[self._order(sample)].tolist(), sample.tangents, others
 
-    def entries(self, program: Program) -> tuple[Array, coloring.Pattern]:
-        """Return the nonzeros that the program of a sparse derivative computes, see `compressed`, and their pattern."""
-        parts: Any = next(step for step in program.steps if program.outputs["out"] in step.makes)
-        (_, which), (_, nonzeros) = parts.parts
-        number = next(step.expr[1] for step in program.steps if isinstance(step, Compute) and step.out is which)
-        return nonzeros, self.patterns[int(number)]
-
     def of(self, arguments: Arguments, number: int, run: Any) -> Differentiation:
         """Return how to differentiate the program of a run of `function` on an example.
 
@@ -189,13 +180,13 @@ class Derived:
             NotDifferentiable: the arguments to differentiate with respect to are not all inputs of the program.
         """
 
-        def held(*args: Any, **named: Any) -> Any:
+        def by_name(*args: Any, **named: Any) -> Any:
             return self.signature.bind(*args, **named).arguments
 
-        given = arguments.prepared(held, number)()
+        given = arguments.prepared(by_name, number)()
         signature = arguments.signature
         sizes = {name: int(np.prod(leaf.shape)) for name, leaf in zip(signature.names, signature.leaves, strict=True)}
-        made = []
+        levels = []
         for kind, arguments_of, several in self.levels:
             if any(name not in given for name in arguments_of):
                 raise NotDifferentiable("an argument to differentiate with respect to has its default")
@@ -203,11 +194,11 @@ class Derived:
             inputs, names = Numbers(chosen), [name for argument in arguments_of for name in signature.arrays[argument]]
             if len(inputs.leaves) != sum([sizes[name] for name in names]):
                 raise NotDifferentiable("an argument to differentiate with respect to holds more than numbers")
-            made.append((kind, inputs, names))
+            levels.append((kind, inputs, names))
         along = [name for extra in self.extras for name in signature.arrays[extra]]
         directions = [given[extra] for extra in self.extras]
         are_values = signature.batched or self._gives_values(arguments, run)
-        return Differentiation(self, made, Numbers(run.result, "the result"), along, directions, are_values)
+        return Differentiation(self, levels, Numbers(run.result, "the result"), along, directions, are_values)
 
     def _gives_values(self, arguments: Arguments, run: Any) -> bool:
         """Return True if the derivative itself, computed from a run of `function`, consists of Values: not if the
@@ -216,15 +207,11 @@ class Derived:
         if self.last.kind == "sparse":
             return False
         if modes.grad_disabled():  # the program will serve elsewhere too
-            run = derivatives.grad.FunctionRun(self.derivations, run.begun, run.result)
+            run = derivatives.grad.FunctionRun(self.derivations, run.result, run.start)
         with modes.recorded():
             sample = arguments.eager(self.sample(0, run))
-        if self.last.kind in PRODUCTS:
-            last_run()  # that of the sample
-            sample = Numbers(sample).leaves
-        else:
-            sample = sample.tangents
-        return any(isinstance(x, Value) for x in sample)
+        numbers = self.leaves(sample) if self.last.kind in PRODUCTS else sample.tangents
+        return any(isinstance(x, Value) for x in numbers)
 
 
 @dataclass
@@ -250,16 +237,15 @@ class Differentiation:
         self.derived.on_parameters |= are_values
         batched = any(array.batched for array in program.of_role("input"))
 
-        def entries(names: list[str]) -> None:
-            known = {array.name: array for array in program.of_role("input")}
-            pattern, color = jacobian_pattern(program, [known[name] for name in names]), coloring.two_sided
+        def entries(names: list[str]) -> coloring.Pattern:
+            inputs = {array.name: array for array in program.of_role("input")}
+            pattern, color = jacobian_pattern(program, [inputs[name] for name in names]), coloring.two_sided
             if len(self.levels) > 1 and self.levels[-2][::2] == ("grad", names):
                 pattern, color = pattern.symmetric, coloring.star_coloring
-            if batched or not len(pattern.indices):
-                raise NotDifferentiable("a sparse derivative is of one example, and not 0 everywhere")
-            key = next(NUMBERS)
-            self.derived.patterns[key] = pattern
-            compressed(program, names, color(pattern), float(key))
+            if batched:
+                raise NotDifferentiable("a sparse derivative is of one example")
+            compressed(program, names, color(pattern))
+            return pattern
 
         number = Value if are_values else float
         result = differentiate(program, self.levels, self.outputs, number, self.along, self.directions, entries)
@@ -299,14 +285,6 @@ class Differentiation:
         unmask(program)
         inline(program)
         candidate.nodes = max(candidate.nodes, operations(program))
-
-
-def entries_in(numbers: Any, patterns: Mapping[int, coloring.Pattern]) -> tuple[coloring.Pattern, Any]:
-    """Return the pattern and the entries that a sparse derivative gives: see `entries_of` in derivatives/grad.py."""
-    if numbers[0] >= 0:
-        return patterns[int(numbers[0])], numbers[1:]
-    shape, (codes, entries) = (int(numbers[1]), int(numbers[2])), np.split(numbers[3:], 2)
-    return coloring.Pattern.of_codes(codes.astype(np.int64), shape), entries
 
 
 def directions(number: int, count: int) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any
 from wengert.compiler.derive import gradient, jacobian, jvp, reordered, vjp
 from wengert.compiler.ir import BATCH, LEAVES, Compute, Expr, Loop, Program, parts
 from wengert.compiler.lift import Unliftable
-from wengert.derivatives import Numbers, assembled
+from wengert.derivatives import Numbers, assembled, coloring
 from wengert.engine import Value
 from wengert.errors import WengertError
 from wengert.ops import BUILT_IN, BY_NAME
@@ -33,7 +33,7 @@ def differentiate(
     number: Callable[[float], Any] = float,
     along: Sequence[str] = (),
     directions: Sequence[Any] = (),
-    entries: Callable[[list[str]], None] | None = None,
+    entries: Callable[[list[str]], coloring.Pattern] | None = None,
 ) -> Any:
     """Differentiate a program, in place.
 
@@ -44,7 +44,8 @@ def differentiate(
         number: makes a number of the result: Value, if it consists of Values.
         along: the inputs that give a direction.
         directions: the arguments that do.
-        entries: makes the program that of the nonzeros of a sparse derivative, with respect to some inputs.
+        entries: makes the program that of the nonzeros of a sparse derivative, with respect to some inputs, and
+            returns their pattern.
 
     Returns:
         The derivative in its structure; each number is the place of that number in the program's output.
@@ -69,9 +70,8 @@ def differentiate(
             raise NotDifferentiable("a gradient needs a function that returns one number")
         if kind in ("hvp", "jvp") and [known[x].shape for x in names] != [known[x].shape for x in along]:
             raise NotDifferentiable("the direction has another structure than the argument")
-        if kind == "sparse" and entries is not None:
-            entries(names)
-        elif kind == "jacobian":
+        pattern = entries(names) if kind == "sparse" and entries is not None else None
+        if kind == "jacobian":
             jacobian(program, names)
         elif kind in ("grad", "value_and_grad", "hvp"):
             gradient(program, names, with_value=kind == "value_and_grad")
@@ -89,6 +89,8 @@ def differentiate(
         if not is_last:
             outputs = Numbers(result)
             reordered(program, [int(x) for x in outputs.leaves], (size,) if size > 1 else ())
+        elif pattern is not None:
+            result = pattern, result
     return result
 
 

@@ -50,6 +50,7 @@ from wengert.compiler.trace.tracers import (
     values_in,
 )
 from wengert.compiler.trace.uncompiled import Uncompiled
+from wengert.derivatives import result_of
 from wengert.engine import Value
 from wengert.errors import Line
 from wengert.graph import Graph
@@ -345,7 +346,7 @@ class _Trace:
         path = self.recorder.path = CallTrace(watch.path.cached, self.proxies)
         try:
             with tracing(self.recorder):
-                self.result = path.follow(run)
+                self.result = result_of(path.follow(run))
         finally:
             self.recorder.open = False
         self.recorded = operations_since(self.recorder.began)

@@ -18,12 +18,13 @@ from wengert.compiler.trace.advice import BY_TYPE
 from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.traced_arrays import TracedArray
 from wengert.compiler.trace.tracers import concrete, is_traced
+from wengert.derivatives import coloring
 from wengert.engine import Value
 
 __all__ = ["GIVEN", "Aux", "Parts", "Structure", "kind_of", "take_apart"]
 
 GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a function may return, alone or in lists
-FIXED = (str, bytes, type(None))  # constants that a result may hold
+FIXED = (str, bytes, type(None), coloring.Pattern)  # constants that a result may hold
 WIDE = [np.dtype(kind) for kind in (float, np.int64, bool, object)]
 GOLDEN = 0.6180339887498949  # the fractional parts of its multiples are evenly distributed
 MANY = 4  # numbers in arrays for each one that is not
@@ -227,6 +228,12 @@ class Structure:
         self._in_arrays: bool = in_arrays > MANY * others and not any(issubclass(kind, Value) for kind in self.kinds)
         self.computed: Any = np.array([self._is_computed(n) for n in range(len(self.kinds))], np.uint8)
         self.build, self.needs_leaves, self.needs_numbers = _Writer(self).written()
+
+    @property
+    def pattern(self) -> coloring.Pattern | None:
+        """The pattern that comes with the numbers of a sparse derivative; None for any other result."""
+        constants = [part.x for part in getattr(self.tree, "children", ()) if isinstance(part, ConstantPart)]
+        return next((x for x in constants if isinstance(x, coloring.Pattern)), None)
 
     @property
     def layout(self) -> Any:

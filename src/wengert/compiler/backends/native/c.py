@@ -205,27 +205,27 @@ def _set(name: str, value: str) -> str:
     return f"{name} += {value[len(name) + 3 :]};" if value.startswith(f"{name} + ") else f"{name} = {value};"
 
 
-def source(made: Any, name: str, gradient: bool, entries: tuple[Array, Any] | None = None) -> str:
-    """Return the program of a `Specialization` as a C function that needs only the C library; of a sparse derivative
-    `entries` are the array of its nonzeros, and their pattern.
+def source(made: Any, name: str, gradient: bool) -> str:
+    """Return the program of a `Specialization` as a C function that needs only the C library.
 
     Raises:
         ArgumentError: an operation is computed in Python.
     """
-    out, pattern = entries or (made.kernel.program.outputs["out"], None)
+    out = made.kernel.program.outputs["out"]
     gradient = gradient and not out.cell_shape and bool(made.kernel.backward.gradients)
     try:
-        return _Source(made, name, gradient, out, pattern).write()
+        return _Source(made, name, gradient, out).write()
     except Unsupported as why:
         raise ArgumentError(f"source(): {why}, which C cannot: write its rule with the operations of wengert") from why
 
 
 class _Source:
-    def __init__(self, made: Any, name: str, gradient: bool, out: Array, pattern: Any) -> None:
-        self.made, self.out, self.pattern = made, out, pattern
+    def __init__(self, made: Any, name: str, gradient: bool, out: Array) -> None:
+        self.made, self.out = made, out
+        self.pattern: Any = None if made.structure is None else made.structure.pattern  # of a sparse derivative
         self.kernel: Kernel = made.kernel
         self.backward = self.kernel.backward if gradient else None
-        self.several = bool(out.cell_shape) or pattern is not None
+        self.several = bool(out.cell_shape) or self.pattern is not None
         self.failed = "1" if self.several else "NAN"
         self.to = C()
         named = {array.name for array in (*self.kernel.inputs, *self.kernel.params)}
@@ -248,8 +248,6 @@ class _Source:
     def write(self) -> str:
         to, kernel, back, out = self.to, self.kernel, self.backward, self.out
         steps = [*kernel.program.steps, *(back.steps if back is not None else ())]
-        if self.pattern is not None:  # the last step puts a number before the nonzeros
-            steps = [step for step in steps if kernel.program.outputs["out"] not in step.makes]
         computed = {id(array) for step in steps for array in step.makes}
         parameters, notes = ["int64_t n"] if any(a.batched for a in kernel.inputs) else [], []
         params, head = self.params(), []
