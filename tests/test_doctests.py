@@ -24,6 +24,7 @@ NEED = {  # the libraries that examples are of
     "devices.md": ("jax",),
     "interop.md": ("jax", "scipy", "sklearn", "torch"),
     "wengert.checking.compare": ("mpmath",),
+    "wengert.compiler.backends.xla": ("jax",),
     "wengert.compiler.backends.xla.kernel": ("jax",),
     "wengert.compiler.backends.xla.mesh": ("jax",),
     "wengert.compiler.export.jax": ("jax",),

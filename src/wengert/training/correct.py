@@ -15,7 +15,7 @@ from wengert.ops.ieee import Int, cython
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Correct", "Greatest", "SameSide"]
+__all__ = ["Correct"]
 
 
 @cython.cclass

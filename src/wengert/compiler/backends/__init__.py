@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.export import function_of as function_of
     from wengert.compiler.backends.export import source_of as source_of
     from wengert.compiler.backends.spellings import LIBRARIES as LIBRARIES
-    from wengert.compiler.backends.xla.kernel import precision as precision
-    from wengert.compiler.backends.xla.kernel import traced as traced
-    from wengert.compiler.backends.xla.mesh import DeviceBatches as DeviceBatches
-    from wengert.compiler.backends.xla.mesh import mesh_of as mesh_of
-    from wengert.compiler.backends.xla.mesh import processes_of as processes_of
+    from wengert.compiler.backends.xla import precision as precision
+    from wengert.compiler.backends.xla import traced as traced
+    from wengert.compiler.backends.xla import DeviceBatches as DeviceBatches
+    from wengert.compiler.backends.xla import mesh_of as mesh_of
+    from wengert.compiler.backends.xla import processes_of as processes_of
 
 __all__ = ["BACKENDS", "Backend", "default_backend"]
 
 _LATER = {  # imported on first use, as most of it needs NumPy
-    "DeviceBatches": "xla.mesh", "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cut": "base",
-    "function_of": "export", "mesh_of": "xla.mesh", "places": "base", "precision": "xla.kernel",
-    "processes_of": "xla.mesh", "source_of": "export", "traced": "xla.kernel",
+    "DeviceBatches": "xla", "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cut": "base",
+    "function_of": "export", "mesh_of": "xla", "places": "base", "precision": "xla",
+    "processes_of": "xla", "source_of": "export", "traced": "xla",
 }  # fmt: skip
 
 
@@ -100,6 +100,6 @@ def default_backend() -> Backend:
 _ROWS = [
     Backend("numpy", lambda: _imported("numpy").NumPyKernel, "numpy", "array"),
     Backend("native", lambda: _imported("native.kernel").NativeKernel, "llvmlite", "native"),
-    Backend("xla", lambda: _imported("xla.kernel").XLAKernel, "jax", "xla", device=True),
+    Backend("xla", lambda: _imported("xla").XLAKernel, "jax", "xla", device=True),
 ]
 BACKENDS: dict[str, Backend] = {backend.name: backend for backend in _ROWS}
