@@ -33,7 +33,7 @@ PACKAGE = Path("src", "wengert")
 MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fused", "compiler.call.captures",
            "compiler.call.executable", "compiler.call.argument_reader", "compiler.call.callpath",
            "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", "training.batches",
-           "training.orders")
+           "training.correct", "training.orders")
 SHARED = "_shared"  # as in _loader.py: what Cython itself adds for views of arrays, compiled once, not in each module
 # What does not run at each call: compiled in half the time, and at most a tenth slower. Others have -O3.
 LEVELS = {

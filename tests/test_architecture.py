@@ -222,7 +222,8 @@ OF_A_LIBRARY = {"estimator": "sklearn", "jax": "jax", "torch": "torch", "xla": "
 @pytest.mark.once  # files are read
 def test_every_name_in_all_exists() -> None:
     for path in FILES:
-        if path.stem == "__main__" or not find_spec(OF_A_LIBRARY.get(path.stem, "sys")):
+        library = OF_A_LIBRARY.get("xla" if path.parent.name == "xla" else path.stem, "sys")
+        if path.stem == "__main__" or not find_spec(library):
             continue
         name = ".".join(["wengert", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
         module = import_module(name)

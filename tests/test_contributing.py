@@ -241,7 +241,7 @@ except wengert.errors.ArgumentError as error:
 
 flat = []
 if "numpy" in BACKENDS:
-    from wengert.training.program import FlatSteps
+    from wengert.training.steps import FlatSteps
     step = FlatSteps.step
     FlatSteps.step = lambda *given: flat.append(1) or step(*given)
 runs = [trained(backend, RMSprop) for backend in BACKENDS]

@@ -25,10 +25,11 @@ NEED = {  # the libraries that examples are of
     "interop.md": ("jax", "scipy", "sklearn", "torch"),
     "wengert.checking.compare": ("mpmath",),
     "wengert.compiler.backends.xla": ("jax",),
+    "wengert.compiler.backends.xla.kernel": ("jax",),
+    "wengert.compiler.backends.xla.mesh": ("jax",),
     "wengert.compiler.export.jax": ("jax",),
     "wengert.compiler.export.torch": ("torch",),
     "wengert.estimator": ("sklearn",),
-    "wengert.training.devices": ("jax",),
 }
 FENCED = re.compile(r"^```(pycon|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 

@@ -53,6 +53,7 @@ COMPILED = (
     "compiler.trace.call_trace",
     "compiler.trace.tracers",
     "training.batches",
+    "training.correct",
     "training.orders",
 )
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""

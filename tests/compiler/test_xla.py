@@ -22,7 +22,7 @@ from tests.compiler.checks import CLOSE, Numbers, batch_of, difference, gradient
 from tests.programs import trial as trials  # noqa: E402
 from tools.qa import lifting_fuzz  # noqa: E402
 from wengert.compiler.backends import BACKENDS, default_backend  # noqa: E402
-from wengert.compiler.backends.xla import SIZES, XLAKernel, _laid_out  # noqa: E402
+from wengert.compiler.backends.xla.kernel import SIZES, XLAKernel, _laid_out  # noqa: E402
 
 pytestmark = [pytest.mark.jax, pytest.mark.once]  # what computes is XLA
 

@@ -24,8 +24,9 @@ jax = pytest.importorskip("jax", reason="needs jax")
 
 from tests.training.one_host import branching  # noqa: E402
 from wengert.compiler.backends import precision  # noqa: E402
-from wengert.training import devices  # noqa: E402
-from wengert.training.devices import DeviceSteps  # noqa: E402
+from wengert.compiler.backends.xla import mesh as devices  # noqa: E402
+from wengert.compiler.backends.xla.mesh import DeviceBatches  # noqa: E402
+from wengert.training import steps  # noqa: E402
 
 pytestmark = [pytest.mark.jax, pytest.mark.once]
 nightly = pytest.mark.nightly  # XLA compiles for seconds
@@ -44,14 +45,14 @@ OPTIMIZERS: dict[str, Any] = {
 def stretches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many steps each loop made."""
     made: list[int] = []
-    run = DeviceSteps.run
+    run = DeviceBatches.run
 
     def noted(self: Any, *given: Any) -> Any:
         outcome = run(self, *given)
         made.append(outcome[0])
         return outcome
 
-    monkeypatch.setattr(DeviceSteps, "run", noted)
+    monkeypatch.setattr(DeviceBatches, "run", noted)
     return made
 
 
@@ -104,13 +105,13 @@ def test_large_arrays_of_parameters_move_as_they_are(
 ) -> None:
     """Here those of the weights; the biases move together."""
     cuts: list[list[int]] = []
-    begin = DeviceSteps.begin
+    begin = DeviceBatches.begin
 
     def noted(self: Any, *given: Any) -> None:
         begin(self, *given)
-        cuts.append(self.cuts)
+        cuts.append(self.program.cuts)
 
-    monkeypatch.setattr(DeviceSteps, "begin", noted)
+    monkeypatch.setattr(DeviceBatches, "begin", noted)
     monkeypatch.setattr(devices, "ALONE", 6)
     same(stretches, make=OPTIMIZERS[name], clip_norm=0.5)
     assert [10, 25] in cuts
@@ -121,8 +122,8 @@ def test_large_arrays_of_parameters_move_as_they_are(
 @pytest.mark.parametrize("lost", [False, pytest.param(True, marks=nightly)])
 def test_ctrl_c_while_a_loop_runs(lost: bool, stretches: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """What the loop made is there; or, if that was lost, what was there when somebody last looked."""
-    monkeypatch.setattr(devices, "PAUSE", 0.0)  # one step a loop
-    waits, begins, pressed = DeviceSteps._noted, DeviceSteps._given, []
+    monkeypatch.setattr(steps, "DEVICE_PAUSE", 0.0)  # one step a loop
+    waits, begins, pressed = DeviceBatches._read, DeviceBatches._arguments, []
 
     def noted(self: Any) -> Any:
         if len(stretches) == 4 and not lost and not pressed:
@@ -139,8 +140,8 @@ def test_ctrl_c_while_a_loop_runs(lost: bool, stretches: list[int], monkeypatch:
             raise KeyboardInterrupt
         return made
 
-    monkeypatch.setattr(DeviceSteps, "_noted", noted)
-    monkeypatch.setattr(DeviceSteps, "_given", given)
+    monkeypatch.setattr(DeviceBatches, "_read", noted)
+    monkeypatch.setattr(DeviceBatches, "_arguments", given)
     model = nn.MLP(2, [*ONE], rng=random.Random(7))
     optimizer = optim.Adam(model, 0.01)
     how: dict[str, Any] = {"epochs": 1, "batch_size": 10, "shuffle": False, "progress": False}
@@ -231,7 +232,7 @@ def test_how_many_steps_are_made_at_once_changes_nothing(monkeypatch: pytest.Mon
     """Not one bit: a busy machine makes fewer of them at once."""
     runs = []
     for pause in (0.0, 100.0):
-        monkeypatch.setattr(devices, "PAUSE", pause)
+        monkeypatch.setattr(steps, "DEVICE_PAUSE", pause)
         runs.append(trained(clip_norm=0.5)[0])
     assert runs[0] == runs[1]
 

@@ -26,8 +26,9 @@ pytest.importorskip("numpy")
 
 from wengert.compiler.runtime import Runtime  # which needs NumPy, as these do
 from wengert.training import loop, program
+from wengert.training import steps as flat
 from wengert.training.orders import Orders
-from wengert.training.program import FlatSteps
+from wengert.training.steps import FlatSteps
 
 X, Y = (rows[:64] for rows in spiral(22, seed=4))  # 64 and 16: the mean of as many loses nothing to rounding
 Make = Callable[[MLP], Optimizer]
@@ -144,7 +145,7 @@ def test_a_regularization_in_the_order_of_the_loss(
     found, in_place, begin = [], [], FlatSteps.begin
 
     def noted(self: Any, *given: Any) -> None:
-        in_place.append(self.is_penalty_in_place)
+        in_place.append(self.kernel.is_penalty_in_place)
         begin(self, *given)
 
     monkeypatch.setattr(FlatSteps, "begin", noted)
@@ -202,7 +203,7 @@ def test_a_schedule_by_the_steps_of_the_optimizer(name: str, where: str) -> None
 
 @pytest.mark.parametrize("name", ["at first", "at last", "in turns"])
 def test_no_step_by_specializations_that_are_all_out_of_date(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "CHANGED", ())  # as if something else had changed
+    monkeypatch.setattr(flat, "CHANGED", ())  # as if something else had changed
     want = scheduled("eager", SCHEDULES[name])
     for backend in AVAILABLE:
         assert scheduled(backend, SCHEDULES[name]) == pytest.approx(want, rel=1e-9)
@@ -387,7 +388,7 @@ def test_parameters_have_their_numbers_when_a_run_ends(
 
     epochs: list[int] = []
     want = run(OPTIMIZERS["adam"], epochs=6)
-    monkeypatch.setattr(program, "SHOWN", shown)
+    monkeypatch.setattr(flat, "SHOWN", shown)
     monkeypatch.setattr(FlatSteps, "store", counted)
     if ends:
         monkeypatch.setattr(Orders, "next", stopped)
@@ -470,7 +471,7 @@ def test_what_the_data_choose_is_in_bounds(steps: list[int]) -> None:
 
 def test_ctrl_c_comes_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some milliseconds at most; what was learnt stays, in the Values and in the optimizer's state."""
-    monkeypatch.setattr(program, "PAUSE", 1e-9)
+    monkeypatch.setattr(flat, "PAUSE", 1e-9)
     random.seed(7)
     model = MLP(2, [5, 3])
     optimizer, calls_until_check, asked = Adam(model, 0.01), Runtime.calls_until_check, []
@@ -494,7 +495,7 @@ def test_how_many_steps_are_made_at_once_changes_nothing(
     backend: str, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     want = run(OPTIMIZERS["adam"], backend=backend, clip_norm=0.5, epochs=6)
-    monkeypatch.setattr(program, "PAUSE", pause)
+    monkeypatch.setattr(flat, "PAUSE", pause)
     assert run(OPTIMIZERS["adam"], backend=backend, clip_norm=0.5, epochs=6) == want
 
 

@@ -1,143 +1,337 @@
-"""Whole training steps, one after the other: gather rows, run a specialization, check its guards, clip the gradient,
-and update the parameters by the optimizer's rule. No other code runs between two steps.
+"""The step loop: gather the rows of a batch, run the kernel of the loss, update the parameters by the optimizer's rule.
+No other code runs between two steps.
 
 Like the engine, this file runs as plain Python or compiled by Cython, with `batches.pxd`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import nan, prod
 from typing import Any
 
 import numpy as np
 
 from wengert import optim
+from wengert.compiler.backends import places
 from wengert.compiler.call import executable, memory
 from wengert.ops import ieee
 from wengert.ops.ieee import Int, cython
-from wengert.training.metrics import Greatest, SameSide
+from wengert.training import correct
 
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Batches", "places"]
+__all__ = ["Batches"]
 
 
-def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
-    """Return the indices of some parameters among others."""
-    place = {id(p): number for number, p in enumerate(among)}
-    return np.array([place[id(p)] for p in these], np.int64)
+def _zeros(count: int) -> tuple[Any, Any]:
+    return np.zeros(count), np.zeros(count)
 
 
 @cython.cclass
-class Batches:
-    """The batches of an epoch and the buffers of their steps: the compiled base class of `FlatSteps`.
+class Arrays:
+    """The parameters of a run with their numbers and the gradient, each end to end in one array."""
 
-    It gets the specializations of the loss, and that of the regularization or None. The metric counts the correct
-    predictions, or is None.
+    def __init__(self, parameters: tuple[Any, ...], numbers: Any, gradients: Any) -> None:
+        self.parameters: tuple[Any, ...] = parameters
+        self.numbers: Any = numbers
+        self.gradients: Any = gradients
+        self.x: Any = numbers  # the same as typed memoryviews
+        self.g: Any = gradients
+        self.numbers_at: int = numbers.ctypes.data
+        self.gradients_at: int = gradients.ctypes.data
+
+
+@cython.cclass
+class Rows:
+    """The examples of an epoch in its order, and memory in which the rows of a piece of a batch are gathered.
+
+    Args:
+        loss: the specialization whose inputs they are; several have the same.
+        data: an array for each input, with one row per example.
+        piece: the largest number of rows that are gathered at once.
     """
 
-    def __init__(
-        self, plans: Sequence[Any], penalty: Any, optimizer: Any, metric: Any, piece: Int, data: list[Any]
-    ) -> None:
-        made: executable.Executable = plans[0]
-        self.made: executable.Executable = made
-        # The parameters of the first specialization in its order, then the others.
-        self.parameters: tuple[Any, ...] = tuple({id(p): p for p in (*made.parameters, *optimizer.parameters)}.values())
-        self.spaces: list[Any] = [its.acquire() for its in plans]  # which nobody else gets
-        space: executable.Workspace = self.spaces[0]
-        self.space: executable.Workspace = space
-        spots = [places(its.parameters, self.parameters) for its in plans]
-        self.spots: dict[int, Any] = {id(its): at for its, at in zip(self.spaces, spots, strict=True)}
+    def __init__(self, loss: executable.Executable, data: list[Any], piece: Int) -> None:
         self.data: list[Any] = data
-        self.is_single: bool = len(plans) == 1
-        self.penalty: executable.Workspace | None = None if penalty is None else penalty.acquire()
-        self.penalized: Any = places(() if penalty is None else penalty.parameters, self.parameters)
-        self.penalized_at: int = self.penalized.ctypes.data
-        self.optimizer: Any = optimizer
-        count = len(self.parameters)
-        self.is_all: bool = self.is_single and len(made.parameters) == count  # then its arrays are used for all
-        self.numbers: Any = space.params if self.is_all else np.zeros(count)
-        self.gradients: Any = space.grads if self.is_all else np.zeros(count)
-        self.rest: Any = self.gradients[len(made.parameters) :]
-        self.sums: Any = np.zeros(count)
-        self.x: Any = self.numbers
-        self.g: Any = self.gradients
-        self.numbers_at: int = self.numbers.ctypes.data
-        self.gradients_at: int = self.gradients.ctypes.data
-        self.is_penalty_in_place: bool = len(self.penalized) == count and self._share_numbers(penalty)
         self.is_inside: bool = True  # True if all indices in the data are in range
-        self.columns: list[Any] = [self._column(made, n, column) for n, column in enumerate(data)]
+        self.columns: list[Any] = [self._column(loss, n, column) for n, column in enumerate(data)]
         self.piece: int = min(piece, len(data[0]))
-        self.rows: list[Any] = [np.empty((self.piece, *column.shape[1:]), column.dtype) for column in self.columns]
+        self.gathered: list[Any] = [np.empty((self.piece, *x.shape[1:]), x.dtype) for x in self.columns]
         self.sources: Any = np.array([column.ctypes.data for column in self.columns], np.int64)
-        targets = np.array([row.ctypes.data for row in self.rows], np.int64)
+        targets = np.array([rows.ctypes.data for rows in self.gathered], np.int64)
         self.targets: Any = targets
         self.targets_at: int = targets.ctypes.data
         self.widths: Any = np.array([prod(column.shape[1:]) for column in self.columns], np.int64)
-        self.metric: Any = metric
-        self.is_shown: bool = metric is not None
-        cell = plans[0].kernel.program.outputs["auxiliary"].cell_shape if self.is_shown else ()
-        self.predictions: Any = np.empty((len(data[0]), *cell))
-        self.predictions_at: int = self.predictions.ctypes.data
-        self.shown: int = -1  # the output with the predictions, if machine code writes one row per example
-        for n, (name, batched, _) in enumerate(made.outputs):
-            if name == "auxiliary" and batched:
-                self.shown = n
-        self.width: int = prod(cell)
-        self.right: float = 0.0  # the number of correct predictions counted so far
-        self.found: float = 0.0  # those of the last batch, if they are counted batch by batch
-        self.goals: Any = None  # the classes of a batch, if correct ones are counted in C,
-        self.has_cut: bool = False  # or True if those are counted that are on the same side
-        row, is_counted = self.rows[-1], ieee.COMPILED and self.is_single and made.limit and self.shown >= 0
-        if is_counted and row.ndim == 1 and type(metric) is Greatest and row.dtype.kind == "i" and data[-1].min() >= 0:
-            self.goals = row
-        elif is_counted and row.ndim == 1 and type(metric) is SameSide and row.dtype.kind == "f" and not cell:
-            self.has_cut = True
-            self.cut: float = metric.cut
-            self.target_cut: float = metric.target_cut
-        self.counts: bool = self.goals is not None or self.has_cut
-        self.room: int = 0
-        self.given: list[Any] = []
 
-    def _share_numbers(self, made: executable.Executable) -> bool:
-        """Let the machine code of a regularization of all parameters read them where they are; False if their order
-        matters.
-        """
-        penalty = self.penalty
-        if penalty is None or made.limit == 0 or not made.kernel.program.is_symmetric():
-            return False
-        penalty.params_at = self.numbers_at
-        return True
-
-    def _column(self, made: executable.Executable, n: Int, column: Any) -> Any:
+    def _column(self, loss: executable.Executable, n: Int, column: Any) -> Any:
         """Convert the data of an input for machine code, and check indices against their bound."""
-        bound = made.bounds[n]
+        bound = loss.bounds[n]
         if bound < 0 or column.dtype.kind != "i":
             self.is_inside = self.is_inside and bound < 0  # floats in place of indices are out of range
             return np.ascontiguousarray(column, np.float64)
         whole = np.array(column, np.int64, order="C")
         at = whole.ctypes.data
-        if bound > 0 and not memory.indices(at, at, whole.size, bound, made.from_end[n] != 0):
+        if bound > 0 and not memory.indices(at, at, whole.size, bound, loss.from_end[n] != 0):
             self.is_inside = False
         return whole
 
-    def begin(self, order: Any, size: Int, clip_norm: float) -> None:
-        """Begin an epoch with this order of examples and batch size; a `clip_norm` of 0 does not clip."""
+    def begin(self, order: Any) -> None:
+        """Begin an epoch with this order of the examples."""
         self.order: Any = order
         self.order_at: int = order.ctypes.data
         self.count: int = len(order)
         if not memory.are_below(self.order_at, self.count, len(self.data[0])):
             raise IndexError("the order has an index that is no example's")
+
+    def gather(self, start: Int, count: Int) -> None:
+        """Copy some rows, from a place in the order on, to where machine code reads them."""
+        for n in range(len(self.widths)):
+            memory.rows(self.sources[n], self.targets[n], self.order_at + 8 * start, count, self.widths[n])
+
+
+@cython.cclass
+class Scores:
+    """Counts the correct predictions of a run.
+
+    Args:
+        loss: the specialization that runs.
+        metric: the rule.
+        targets: the target of each example.
+        piece: the largest number of examples of a run.
+    """
+
+    def __init__(self, loss: executable.Executable, metric: correct.Correct, targets: Any, piece: Int) -> None:
+        cell, target = loss.kernel.program.outputs["auxiliary"].cell_shape, targets.shape[1:]
+        self.metric: correct.Correct = metric
+        self.targets: Any = targets
+        self.columns: tuple[Any, ...] = np.ascontiguousarray(targets, np.float64), np.empty((piece, *target))
+        self.targets_at, self.gathered_at = [column.ctypes.data for column in self.columns]
+        self.predictions: Any = np.empty((piece, *cell))
+        self.predictions_at: int = self.predictions.ctypes.data
+        self.width: int = prod(cell)
+        self.target_width: int = prod(target)
+        self.is_fast: bool = ieee.COMPILED and metric.fits(cell, target)
+        self.output: int = -1  # that has the predictions, if machine code writes a row for each example
+        for n, (name, is_batched, _) in enumerate(loss.outputs):
+            if name == "auxiliary" and is_batched and loss.limit:
+                self.output = n
+
+    def count(self, space: executable.Workspace, order: Any, order_at: Int, count: Int) -> float:
+        """Return the sum of the metric over the examples of a run, given by their indices and where these are."""
+        at = self.predictions_at
+        if self.output >= 0 and space.results is None:
+            at = space.targets[self.output]
+        else:
+            self.predictions[:count] = space.output("auxiliary")
+        if not self.is_fast:
+            predictions = space.output("auxiliary") if at != self.predictions_at else self.predictions[:count]
+            return self.metric.count(predictions, self.targets[order])
+        memory.rows(self.targets_at, self.gathered_at, order_at, count, self.target_width)
+        return self.metric.count_at(at, self.width, self.gathered_at, count)
+
+
+@cython.cclass
+class Losses:
+    """Computes the losses of some rows with their gradient: the kernel of a step."""
+
+    arrays: Any
+    rows: Any
+    scores: Any
+    loss: Any  # the sum since a batch began, as is the number of correct predictions
+    correct: Any
+
+    def is_stale(self) -> bool:
+        """Return True if a captured object has changed."""
+        raise NotImplementedError
+
+    def compute(self, start: Int, count: Int, scale: float) -> bool:
+        """Add the losses of some rows and set the gradient of `scale` times their sum; return False if no
+        specialization is valid for all of them.
+        """
+        raise NotImplementedError
+
+
+@cython.cclass
+class OneLoss(Losses):
+    """By one specialization, without a copy of its parameters if it has all."""
+
+    def __init__(self, losses: Sequence[Any], parameters: tuple[Any, ...], rows: Rows, metric: Any) -> None:
+        self.specialization: executable.Executable = losses[0]
+        self.space: executable.Workspace = losses[0].acquire()  # which nobody else gets
+        self.is_all: bool = len(losses[0].parameters) == len(parameters)
+        numbers, gradients = (self.space.params, self.space.grads) if self.is_all else _zeros(len(parameters))
+        self.arrays: Arrays = Arrays(parameters, numbers, gradients)
+        self.rest: Any = gradients[len(losses[0].parameters) :]  # of parameters that it does not read
+        self.rows: Rows = rows
+        self.scores: Scores | None = None if metric is None else Scores(losses[0], metric, rows.data[-1], rows.piece)
+        self.loss: float = 0.0
+        self.correct: float = 0.0
+        self.room: int = 0
+        self.arguments: list[Any] = []  # of so many rows
+
+    def is_stale(self) -> bool:
+        return self.space.stale_capture() != ""
+
+    def compute(self, start: Int, count: Int, scale: float) -> bool:
+        space, rows, arrays, scores = self.space, self.rows, self.arrays, self.scores
+        loss = self.specialization
+        rows.gather(start, count)
+        if not self.is_all:
+            memory.copy(arrays.numbers_at, space.params_at, len(loss.parameters))
+        if count < loss.limit and rows.is_inside:
+            space.run_code(rows.targets_at, count, True, scale)
+        else:
+            if count != self.room:
+                self.room, self.arguments = count, [x[:count] for x in rows.gathered]
+            if not space.run(self.arguments, count, True, scale):
+                return False
+        if not space.guards_pass(0, count):
+            return False
+        if not self.is_all:
+            memory.copy(space.grads_at, arrays.gradients_at, len(loss.parameters))
+            self.rest[...] = 0.0
+        self.loss += space.added(count)
+        if scores is not None:  # at once, as predictions may be parameters, which the step changes
+            order = None if scores.is_fast else rows.order[start : start + count]
+            self.correct += scores.count(space, order, rows.order_at + 8 * start, count)
+        return True
+
+
+@cython.cclass
+class SeveralLosses(Losses):
+    """By the valid specialization for each row."""
+
+    def __init__(self, losses: Sequence[Any], parameters: tuple[Any, ...], rows: Rows, metric: Any) -> None:
+        self.spaces: list[Any] = [loss.acquire() for loss in losses]  # which nobody else gets
+        spots = [places(loss.parameters, parameters) for loss in losses]
+        self.spots: dict[int, Any] = {id(space): at for space, at in zip(self.spaces, spots, strict=True)}
+        self.arrays: Arrays = Arrays(parameters, *_zeros(len(parameters)))
+        self.rows: Rows = rows
+        self.scores: Scores | None = None if metric is None else Scores(losses[0], metric, rows.data[-1], rows.piece)
+        if self.scores is not None:
+            self.scores.output = -1  # each has its own
+        self.loss: float = 0.0
+        self.correct: float = 0.0
+
+    def is_stale(self) -> bool:
+        return False  # each is looked at when it runs
+
+    def compute(self, start: Int, count: Int, scale: float) -> bool:
+        space: executable.Workspace
+        rows, arrays, scores = self.rows, self.arrays, self.scores
+        order = rows.order[start : start + count]
+        arrays.gradients[...] = 0.0
+        for space in self.spaces:
+            space.begin(count, count, False)
+        for space, numbers in executable.share(self.spaces, rows.data, order, count, True, scale, self.load):
+            if space is None:
+                return numbers is not None and not len(numbers)
+            self.loss += space.added(len(numbers))
+            arrays.gradients[self.spots[id(space)]] += space.grads
+            if scores is not None:
+                taken = order[numbers]
+                self.correct += scores.count(space, taken, taken.ctypes.data, len(taken))
+        return True
+
+    def load(self, space: Any) -> None:
+        """Copy the current parameters to a specialization."""
+        space.params[...] = self.arrays.numbers[self.spots[id(space)]]
+
+
+@cython.cclass
+class Penalty:
+    """Adds the regularization and its gradient to those of a batch.
+
+    Args:
+        penalty: its specialization.
+        arrays: the numbers and the gradient of all parameters. Its machine code reads the numbers there, if it has all
+            parameters and their order does not matter.
+    """
+
+    def __init__(self, penalty: executable.Executable, arrays: Arrays) -> None:
+        self.space: executable.Workspace = penalty.acquire()
+        self.arrays: Arrays = arrays
+        self.places: Any = places(penalty.parameters, arrays.parameters)
+        self.places_at: int = self.places.ctypes.data
+        self.loss: float = 0.0
+        is_all = len(self.places) == len(arrays.parameters)
+        self.is_in_place: bool = is_all and penalty.limit != 0 and penalty.kernel.program.is_symmetric()
+        if self.is_in_place:
+            self.space.params_at = arrays.numbers_at
+
+    def add(self) -> float:
+        """Add the gradient, and return the sum of squares of the whole one; nan if that failed."""
+        space, arrays, count = self.space, self.arrays, len(self.places)
+        if not self.is_in_place:
+            memory.rows(arrays.numbers_at, space.params_at, self.places_at, count, 1)
+        if not (space.run([], 1, True, 1.0) and space.guards_pass(0, 1)):
+            return nan
+        self.loss = space.added(1)
+        if self.is_in_place:
+            return memory.add_squares(space.grads_at, arrays.gradients_at, count)
+        memory.add(space.grads_at, arrays.gradients_at, self.places_at, count)
+        return memory.squares(arrays.gradients_at, len(arrays.g))
+
+
+@cython.cclass
+class Batches:
+    """The steps of an epoch's batches, one after the other, on this computer: a kernel of `FlatSteps`.
+
+    Args:
+        losses: the specializations of the loss.
+        penalty: the specialization of the regularization, or None.
+        optimizer: makes the updates.
+        metric: counts the correct predictions, or is None.
+        piece: the number of examples computed at once.
+        data: an array for each argument of the loss, with one row per example.
+    """
+
+    def __init__(
+        self, losses: Sequence[Any], penalty: Any, optimizer: Any, metric: Any, piece: Int, data: list[Any]
+    ) -> None:
+        # The parameters of the first specialization in its order, then the others.
+        parameters = tuple({id(p): p for p in (*losses[0].parameters, *optimizer.parameters)}.values())
+        self.rows: Rows = Rows(losses[0], data, piece)
+        kind: Any = OneLoss if len(losses) == 1 else SeveralLosses
+        self.losses: Losses = kind(losses, parameters, self.rows, metric)
+        self.arrays: Arrays = self.losses.arrays
+        self.parameters: tuple[Any, ...] = parameters
+        self.numbers: Any = self.arrays.numbers
+        self.gradients: Any = self.arrays.gradients
+        self.penalty: Penalty | None = None if penalty is None else Penalty(penalty, self.arrays)
+        self.optimizer: Any = optimizer
+        self.sums: Any = np.zeros(len(parameters))
+        self.correct: float = 0.0  # predictions so far
+
+    @property
+    def is_penalty_in_place(self) -> bool:
+        """True if the regularization reads the parameters where the loss has them."""
+        return self.penalty is not None and self.penalty.is_in_place
+
+    def begin(self, order: Any, size: Int, clip_norm: float, meanwhile: Callable[[], None]) -> None:
+        """Begin an epoch with this order of examples and batch size; a `clip_norm` of 0 does not clip."""
+        self.rows.begin(order)
         self.size: int = size
         self.clip_norm: float = clip_norm
 
-    def run(self, start: Int, steps: Int, loss: float, state: Any) -> tuple[int, float]:
-        """Make steps from an example on; only one with an optimizer's rule in Python, which may read anything.
+    def load(self, state: dict[str, Any]) -> None:
+        """Nothing is copied: the numbers are used where they are."""
+
+    def store(self, state: dict[str, Any]) -> bool:
+        """Return True: the numbers are where they are used."""
+        return True
+
+    def is_stale(self) -> bool:
+        """Return True if a captured object has changed."""
+        return self.losses.is_stale() or (self.penalty is not None and self.penalty.space.stale_capture() != "")
+
+    def run(self, number: Int, steps: Int, loss: float, state: Any) -> tuple[int, float]:
+        """Make steps from a batch on; only one with an optimizer's rule in Python, which may read anything.
 
         Args:
-            start: the index of the first example.
+            number: the index of the first batch.
             steps: the largest number of steps.
             loss: the loss of the batches so far, weighted by their fraction of the epoch.
             state: the optimizer's state, in arrays.
@@ -146,148 +340,53 @@ class Batches:
             The number of steps and the loss. It stops before a step in which a number is not finite or no
             specialization is valid; that step has changed nothing.
         """
+        arrays, losses, start, total = self.arrays, self.losses, number * self.size, self.rows.count
         done, lr = 0, self.optimizer.lr
         loop: optim.UpdateLoop | None = self.optimizer._loop(state) if ieee.COMPILED else None
-        if self.changed():
-            return 0, loss
-        while start < self.count and done < (1 if loop is None else steps):
-            end = min(start + self.size, self.count)
+        while start < total and done < (1 if loop is None else steps):
+            end = min(start + self.size, total)
             if not self.compute(start, end):
                 break
             if loop is None:
-                self.optimizer._step_arrays(self.numbers, self.gradients, state)
+                self.optimizer._step_arrays(arrays.numbers, arrays.gradients, state)
             else:
-                loop.move(None, self.x, self.g, lr)
+                loop.move(None, arrays.x, arrays.g, lr)
                 self.optimizer.steps += 1
-            self.right += self.found
-            loss += 1.0 * (end - start) / self.count * self.loss  # 1.0, since these are C integers
+            self.correct += losses.correct
+            loss += 1.0 * (end - start) / total * losses.loss  # 1.0, since these are C integers
             start = end
             done += 1
         return done, loss
-
-    def changed(self) -> bool:
-        """Return True if a captured object has changed; several specializations check this when they run."""
-        if self.is_single and self.space.stale_capture():
-            return True
-        return self.penalty is not None and self.penalty.stale_capture() != ""
 
     def compute(self, start: Int, end: Int) -> bool:
         """Compute the mean loss of a batch with the regularization, and the clipped gradient; return False if no
         specialization is valid or a number is not finite.
         """
-        cut, scale, pieces = start, 1.0 / (end - start), end - start > self.piece
-        self.loss: float = 0.0
-        self.found = 0.0
-        if pieces:
+        arrays, losses, penalty = self.arrays, self.losses, self.penalty
+        at, scale, piece = start, 1.0 / (end - start), self.rows.piece
+        is_cut = end - start > piece
+        losses.loss = 0.0
+        losses.correct = 0.0
+        if is_cut:
             self.sums[...] = 0.0
-        while cut < end:
-            count = min(end - cut, self.piece)
-            if not (self.by_one(cut, count, scale) if self.is_single else self.by_several(cut, count, scale)):
+        while at < end:
+            count = min(end - at, piece)
+            if not losses.compute(at, count, scale):
                 return False
-            if pieces:
-                self.sums += self.gradients
+            if is_cut:
+                self.sums += arrays.gradients
                 memory.let_others()
-            cut += count
-        if pieces:
-            self.gradients[...] = self.sums
-        self.loss /= end - start
-        penalty = self.penalty
-        squares = memory.squares(self.gradients_at, len(self.g)) if penalty is None else self.penalize(penalty)
-        if not (memory.isfinite(self.loss) and memory.isfinite(squares)):
+            at += count
+        if is_cut:
+            arrays.gradients[...] = self.sums
+        losses.loss /= end - start
+        squares = memory.squares(arrays.gradients_at, len(arrays.g)) if penalty is None else penalty.add()
+        if penalty is not None:
+            losses.loss += penalty.loss
+        if not (memory.isfinite(losses.loss) and memory.isfinite(squares)):
             return False
         if self.clip_norm:  # as `clip_grad_norm`
-            factor = self.clip_norm / (ieee.sqrt(self.gradients.dot(self.gradients)) + 1e-6)
+            factor = self.clip_norm / (ieee.sqrt(arrays.gradients.dot(arrays.gradients)) + 1e-6)
             if factor < 1.0:
-                self.gradients *= factor
+                arrays.gradients *= factor
         return True
-
-    def by_one(self, cut: Int, count: Int, scale: float) -> bool:
-        """Compute the losses of some examples and the gradient of `scale` times their sum; return False if the only
-        specialization is not valid for all of them.
-        """
-        made, space = self.made, self.space
-        for n in range(len(self.widths)):
-            memory.rows(self.sources[n], self.targets[n], self.order_at + 8 * cut, count, self.widths[n])
-        if not self.is_all:
-            memory.copy(self.numbers_at, space.params_at, len(made.parameters))
-        if count < made.limit and self.is_inside:
-            space.run_code(self.targets_at, count, True, scale)
-        else:
-            if count != self.room:
-                self.room, self.given = count, [row[:count] for row in self.rows]
-            if not space.run(self.given, count, True, scale):
-                return False
-        if not space.guards_pass(0, count):
-            return False
-        if not self.is_all:
-            memory.copy(space.grads_at, self.gradients_at, len(made.parameters))
-            self.rest[...] = 0.0
-        self.loss += space.added(count)
-        if self.is_shown:  # copied at once, as they may be parameters, which the step changes
-            if self.counts and space.results is None:
-                self.found += self.classes(count) if self.goals is not None else self.sides(count)
-            elif self.shown >= 0 and space.results is None:
-                to = self.predictions_at + 8 * cut * self.width
-                memory.copy(space.targets[self.shown], to, count * self.width)
-            else:
-                self.predictions[cut : cut + count] = space.output("auxiliary")
-                if self.counts:
-                    self.found += self.metric.count(self.predictions[cut : cut + count], self.rows[-1][:count])
-        return True
-
-    def classes(self, count: Int) -> Int:
-        """Return in how many of the last run's predictions the first greatest number, or the first nan, is that of the
-        target, as by `argmax`.
-        """
-        at, right = self.space.targets[self.shown], 0
-        for n in range(count):
-            goal = self.goals[n]
-            if goal < self.width:
-                x = memory.get(at + 8 * goal)
-                is_nan, wrong = x != x, False
-                for k in range(goal):
-                    y = memory.get(at + 8 * k)
-                    wrong |= (y != y) if is_nan else not y < x
-                for k in range(goal + 1, self.width):
-                    wrong |= not (is_nan or memory.get(at + 8 * k) <= x)
-                right += not wrong
-            at += 8 * self.width
-        return right
-
-    def sides(self, count: Int) -> Int:
-        """Return how many of the last run's predictions are on the same side of their threshold as the targets."""
-        predictions, aims = self.space.targets[self.shown], self.targets[len(self.targets) - 1]
-        return memory.same_side(predictions, self.cut, aims, self.target_cut, count)
-
-    def by_several(self, cut: Int, count: Int, scale: float) -> bool:
-        """Do the same as `by_one`, with the valid specialization for each example."""
-        space: executable.Workspace
-        rows = self.order[cut : cut + count]
-        self.gradients[...] = 0.0
-        for space in self.spaces:
-            space.begin(count, count, False)
-        for space, taken in executable.share(self.spaces, self.data, rows, count, True, scale, self.give_numbers):
-            if space is None:
-                return taken is not None and not len(taken)
-            self.loss += space.added(len(taken))
-            self.gradients[self.spots[id(space)]] += space.grads
-            if self.is_shown:
-                self.predictions[cut + taken] = space.output("auxiliary")
-        return True
-
-    def give_numbers(self, space: Any) -> None:
-        """Copy the current parameters to a specialization."""
-        space.params[...] = self.numbers[self.spots[id(space)]]
-
-    def penalize(self, penalty: executable.Workspace) -> float:
-        """Add the regularization and its gradient; return the sum of squares of the gradient, nan if that failed."""
-        count = len(penalty.made.parameters)
-        if not self.is_penalty_in_place:
-            memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1)
-        if not (penalty.run([], 1, True, 1.0) and penalty.guards_pass(0, 1)):
-            return nan
-        self.loss += penalty.added(1)
-        if self.is_penalty_in_place:
-            return memory.add_squares(penalty.grads_at, self.gradients_at, count)
-        memory.add(penalty.grads_at, self.gradients_at, self.penalized_at, count)
-        return memory.squares(self.gradients_at, len(self.g))

@@ -122,8 +122,8 @@ def fit(
         MissingExtraError: a library that the back end needs is not installed.
         OperandError: the loss is not a Value.
     """
-    if backend not in (known := ("auto", "eager", *BACKENDS)):
-        raise ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, known))}")
+    if backend not in (names := ("auto", "eager", *BACKENDS)):
+        raise ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, names))}")
     _check_arguments(model, loss, optimizer, regularization)
     model, loss = uncompiled(model), uncompiled(loss)
     _check_numbers(epochs, batch_size, patience, clip_norm)
@@ -269,8 +269,8 @@ def _check_arguments(
             raise ArgumentError(f"{name} is {function!r}; expected a function{hint}")
     if not isinstance(optimizer, Optimizer):
         raise ArgumentError(f"optimizer is {optimizer!r}; expected one of wengert.optim, such as Adam(model)")
-    known = model.parameters() if hasattr(model, "parameters") else optimizer.parameters
-    if not set(known) & set(optimizer.parameters):
+    parameters = model.parameters() if hasattr(model, "parameters") else optimizer.parameters
+    if not set(parameters) & set(optimizer.parameters):
         raise ArgumentError("the optimizer has no parameter of this model: was the model replaced after it was made?")
     if regularization is not None:
         with no_grad():
@@ -279,7 +279,8 @@ def _check_arguments(
 
 def _metric(metric: Metric | str | None, loss: Loss) -> Metric | None:
     if metric == "auto":
-        return next((usual for known, usual in METRICS.items() if known is loss), None)  # a loss need not be hashable
+        # Not by a look-up, as a loss need not be hashable.
+        return next((usual for each, usual in METRICS.items() if each is loss), None)
     if metric is None or callable(metric):
         return metric
     raise ArgumentError(f"metric is {metric!r}; expected 'auto', None or a function of a prediction and a target")

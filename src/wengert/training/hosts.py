@@ -76,8 +76,8 @@ class Hosts:
         if self.exchange is None:
             return numbers
         rows = self.exchange([count, *(numbers if count else [0.0] * len(numbers))])
-        made: Sequence[float] = (rows[:, 0] / rows[:, 0].sum() @ rows[:, 1:]).tolist()
-        return made
+        means: Sequence[float] = (rows[:, 0] / rows[:, 0].sum() @ rows[:, 1:]).tolist()
+        return means
 
     def step(self, outcome: Outcome, count: int, parameters: Sequence[Any]) -> Outcome:
         """Combine the outcomes and gradients of all processes for a batch; this one computed `count` examples of it."""

@@ -24,7 +24,8 @@ from wengert.training.orders import Orders
 from wengert.training.task import CHUNK, Outcome, Places, RefusedError, Task
 
 if TYPE_CHECKING:
-    from wengert.training.program import CompiledTask  # which needs NumPy
+    from wengert.training.program import CompiledTask  # which needs NumPy, as does
+    from wengert.training.steps import ArraySteps
 
 __all__ = ["DivergedError", "Trainer", "choose", "uncompiled"]
 
@@ -64,31 +65,32 @@ def choose(
         ArgumentError: a back end is given, and the loss or the data cannot be compiled.
     """
     asked, wanted, fallback = Task(*task), settled if backend == "auto" else backend, ""
-    known = BACKENDS.get(wanted)
-    if mesh is not None and (known is None or not known.device or backend == "auto"):
+    row = BACKENDS.get(wanted)
+    if mesh is not None and (row is None or not row.device or backend == "auto"):
         raise ArgumentError(f'mesh needs backend="xla", which runs on devices; backend is {backend!r}')
     if wanted == "eager":
         if dtype != "float64":
             raise ArgumentError(f"dtype is {dtype!r}, but the engine computes in double precision: pass 'float64'")
         return Trainer(asked)
     try:
-        chosen = (default_backend() if known is None else known).typed(dtype)
+        chosen = (default_backend() if row is None else row).typed(dtype)
         chosen.require()
         if eager_only():
             raise RefusedError("strict() and detect_anomaly() check every operation")
         from wengert.training.program import CompiledTask  # needs NumPy
+        from wengert.training.steps import ArraySteps
 
-        hosts, steps, work = Hosts([len(asked.examples)]), None, None
+        count = len(asked.examples)
+        hosts, devices, work = Hosts([count]), None, None
         if chosen.device:
-            from wengert.training.devices import devices_of  # needs JAX
+            from wengert.compiler.backends import mesh_of, processes_of  # need JAX
 
-            hosts, steps = devices_of(len(asked.examples), mesh)
+            hosts, devices = Hosts(*processes_of(count)), mesh_of(mesh)
         if backend == "auto" and chosen == default_backend():
-            count = len(asked.examples)
             work = (EVERY, EVERY) if settled else (epochs * count, min(size or count, count))
-        compiled = CompiledTask(asked, chosen, hosts, steps, work)
+        compiled = CompiledTask(asked, chosen, work)
         if compiled.serves:
-            return Trainer(asked, compiled)
+            return Trainer(asked, ArraySteps(compiled, hosts, devices))
     except MissingExtraError as error:
         if backend != "auto":
             raise
@@ -105,36 +107,41 @@ class Trainer:
 
     Attributes:
         task: the task.
-        compiled: the array programs; None if there are none, or no longer.
+        steps: makes steps on arrays by the task's array programs; None if there are none, or no longer.
         fallback: why the engine runs although it was not asked for; else empty.
         hosts: the processes that train together.
     """
 
-    def __init__(self, task: Task, compiled: CompiledTask | None = None, fallback: str = "") -> None:
+    def __init__(self, task: Task, steps: ArraySteps | None = None, fallback: str = "") -> None:
         self.task: Task = task
-        self.compiled: CompiledTask | None = compiled
+        self.steps: ArraySteps | None = steps
         self.fallback: str = fallback
-        self.hosts: Hosts = Hosts([len(task.examples)]) if compiled is None else compiled.hosts
+        self.hosts: Hosts = Hosts([len(task.examples)]) if steps is None else steps.hosts
+
+    @property
+    def compiled(self) -> CompiledTask | None:
+        """The array programs; None if there are none, or no longer."""
+        return None if self.steps is None else self.steps.program
 
     @property
     def name(self) -> str:
         """The back end that runs now, or "eager" for the engine."""
-        return "eager" if self.compiled is None else self.compiled.backend.name
+        return "eager" if self.steps is None else self.steps.program.backend.name
 
-    def _ask(self, program: Callable[[CompiledTask], Answer], engine: Callable[[], Answer]) -> Answer:
-        """Return the result of the array program, or of the engine if there is no program or it is stale."""
-        if self.compiled is None:
+    def _ask(self, program: Callable[[ArraySteps], Answer], engine: Callable[[], Answer]) -> Answer:
+        """Return the result of the array programs, or of the engine if there are none or they are stale."""
+        if self.steps is None:
             return engine()
         try:
-            answer, why = program(self.compiled), self.compiled.fallback_reason()  # it has warned itself
+            answer, why = program(self.steps), self.steps.program.fallback_reason()  # it has warned itself
         except StaleRecordingError as error:
             self.release()
-            self.compiled, self.fallback = None, str(error)
+            self.steps, self.fallback = None, str(error)
             warn(f"fit continues on the engine: {error}", RuntimeWarning)
             return engine()
         if why:
             self.release()
-            self.compiled, self.fallback = None, why
+            self.steps, self.fallback = None, why
         return answer
 
     def learn(
@@ -161,32 +168,32 @@ class Trainer:
         Raises:
             DivergedError: a loss is not finite; its step was not made.
         """
-        compiled, number, loss, score = self.compiled, 0, 0.0, 0.0
-        order = orders.next(compiled is not None)
+        steps, number, loss, score = self.steps, 0, 0.0, 0.0
+        order = orders.next(steps is not None)
         every, shares = self.hosts.batches(size)
         cuts = every[self.hosts.here]
-        if compiled is not None:
-            compiled.begin(order, size, optimizer, clip_norm, orders.prepare)
+        if steps is not None:
+            steps.begin(order, size, optimizer, clip_norm, orders.prepare)
         try:
             while number < len(shares):
-                made, loss = self._steps(number, cuts[number], loss)
-                if not made:
-                    batch, made = order[cuts[number] : cuts[number + 1]], 1
+                done, loss = self._steps(number, cuts[number], loss)
+                if not done:
+                    batch, done = order[cuts[number] : cuts[number + 1]], 1
                     try:
                         outcome = self._step(batch, optimizer, clip_norm)
                     except DivergedError as reason:
                         raise DivergedError(f"batch {number}: {reason}") from None
                     loss += shares[number] * outcome[0]
                     score += sum(outcome[1:])
-                number += made
-                progress.batches(made)
+                number += done
+                progress.batches(done)
         finally:
-            score += compiled.end(goes_on) if compiled is not None else 0.0
+            score += steps.end(goes_on) if steps is not None else 0.0
         return (loss,) if self.task.metric is None else (loss, score / self.hosts.total)
 
     def _steps(self, number: int, start: int, loss: float) -> tuple[int, float]:
-        """Make some steps on arrays from a batch on, if possible; see `CompiledTask.steps`."""
-        return self._ask(lambda program: program.steps(number, start, loss), lambda: (self.hosts.least(0), loss))
+        """Make some steps on arrays from a batch on, if possible; see `FlatSteps.step`."""
+        return self._ask(lambda steps: steps.run(number, start, loss), lambda: (self.hosts.least(0), loss))
 
     def _step(self, batch: Places, optimizer: Optimizer, clip_norm: float | None) -> Outcome:
         """Make one step on a batch; return its outcome before the step."""
@@ -228,17 +235,19 @@ class Trainer:
         outcomes: list[Outcome] = []
         rest = places
         while len(rest):
-            count = CHUNK if self.compiled is None else self.compiled.chunk
-            made, new = self._piece(rest[:count], held_out)
+            count = CHUNK if self.steps is None else self.steps.program.chunk
+            losses, new = self._piece(rest[:count], held_out)
             if not held_out:
-                made.backward(1.0 / len(places))
+                losses.backward(1.0 / len(places))
             outcomes += new
             rest = rest[count:]
         return [*map(sum, zip(*outcomes, strict=True))]
 
     def _piece(self, places: Places, held_out: bool) -> tuple[Value, list[Outcome]]:
         """Return the sum of the losses of these examples, and one outcome for all of them or one for each."""
-        return self._ask(lambda program: program.piece(places, held_out), lambda: self._eager_piece(places, held_out))
+        return self._ask(
+            lambda steps: steps.program.piece(places, held_out), lambda: self._eager_piece(places, held_out)
+        )
 
     def _eager_piece(self, places: Places, held_out: bool) -> tuple[Value, list[Outcome]]:
         model, loss_of, metric = self.task[:3]
@@ -254,13 +263,13 @@ class Trainer:
 
     def release(self) -> None:
         """Update the Values of the parameters and the optimizer from arrays."""
-        if self.compiled is not None:
-            self.compiled.release()
+        if self.steps is not None:
+            self.steps.release()
 
     def cross_check(self) -> None:
         """Compare the array program with the user's code, after other user code has run."""
         self.release()
-        self._ask(lambda program: program.cross_check(), lambda: None)
+        self._ask(lambda steps: steps.program.cross_check(), lambda: None)
 
 
 def uncompiled(function: Any) -> Any:

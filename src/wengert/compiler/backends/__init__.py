@@ -19,17 +19,22 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.base import Kernel as Kernel
     from wengert.compiler.backends.base import all_finite as all_finite
     from wengert.compiler.backends.base import cut as cut
+    from wengert.compiler.backends.base import places as places
     from wengert.compiler.backends.export import function_of as function_of
     from wengert.compiler.backends.export import source_of as source_of
     from wengert.compiler.backends.spellings import LIBRARIES as LIBRARIES
     from wengert.compiler.backends.xla import precision as precision
     from wengert.compiler.backends.xla import traced as traced
+    from wengert.compiler.backends.xla import DeviceBatches as DeviceBatches
+    from wengert.compiler.backends.xla import mesh_of as mesh_of
+    from wengert.compiler.backends.xla import processes_of as processes_of
 
 __all__ = ["BACKENDS", "Backend", "default_backend"]
 
 _LATER = {  # imported on first use, as most of it needs NumPy
-    "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cut": "base",
-    "function_of": "export", "precision": "xla", "source_of": "export", "traced": "xla",
+    "DeviceBatches": "xla", "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cut": "base",
+    "function_of": "export", "mesh_of": "xla", "places": "base", "precision": "xla",
+    "processes_of": "xla", "source_of": "export", "traced": "xla",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ A back end is a subclass of `Kernel` in a file of its own, and a row of the regi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any, ClassVar, NamedTuple
 
@@ -128,6 +128,12 @@ def all_finite(numbers: Any) -> bool:
     if flat.size <= UNTHREADED:
         return isfinite(flat.dot(flat))
     return bool(flat.min() > -LARGE and flat.max() < LARGE)  # False if one is nan
+
+
+def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
+    """Return the indices of some parameters among others."""
+    place = {id(p): number for number, p in enumerate(among)}
+    return np.array([place[id(p)] for p in these], np.int64)
 
 
 def cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:
