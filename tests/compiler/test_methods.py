@@ -203,3 +203,12 @@ def test_a_compiled_method_as_an_argument_is_one_signature() -> None:
     for _ in range(5):
         assert caller(model.method, 3.0).data == loss(3.0).data * 2.0
     assert "5 calls" in caller.report()
+
+
+def test_batches_of_class_methods() -> None:
+    """`compile` around `classmethod` binds on every Python; from 3.13 on `classmethod` around `compile` is called only."""
+    xs = [3.0, -1.0, 0.5]
+    for kind in (Model, model):
+        for _ in range(3):
+            assert kind.class_first.map(xs).tolist() == [loss(x).data for x in xs]
+            assert kind.of_class(xs[0]).data == loss(xs[0]).data

@@ -89,7 +89,8 @@ def compile(
     if function is None:
         return again
     if isinstance(function, (staticmethod, classmethod)):  # decorated in the other order
-        return type(function)(again(function.__func__))
+        kind = _ClassMethod if isinstance(function, classmethod) else staticmethod
+        return kind(again(function.__func__))
     _refuse_deferred(function)
     if hasattr(type(function), "_compiled_with"):  # a sparse derivative, whose entries are what is compiled
         return function._compiled_with(static=static, backend=backend, checks=checks, dtype=dtype)  # type: ignore[attr-defined]
@@ -281,6 +282,13 @@ class Compiled(CallPath):
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', 'function')}>"
+
+
+class _ClassMethod(classmethod):  # type: ignore[type-arg]
+    """A class method whose function is compiled; from Python 3.13 on `classmethod` itself asks it no more to bind."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self.__func__.__get__(type(instance) if owner is None else owner)
 
 
 class Bound:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert import modes
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import inspect
 
 __all__ = ["PRODUCTS", "Derivation", "Run", "Start", "assembled", "called", "derivation_of", "derivations_of"]
-__all__ += ["directions_of", "entries", "is_compiled", "note", "on_values", "places_of", "result_of", "signature_of"]
+__all__ += ["compiled_method", "directions_of", "entries", "is_compiled", "note", "on_values", "places_of"]
+__all__ += ["result_of", "signature_of"]
 
 Function = Callable[..., Any]
 PRODUCTS = ("hvp", "jvp", "vjp", "value")  # the last derivative of a function, if at all; see `signature_of`
@@ -42,7 +43,7 @@ class Derivation(NamedTuple):
 def note(derivative: Function, derivation: Derivation) -> Function:
     """Note on a derivative what it is of, and return it; that of a compiled function is compiled, too."""
     derivative.__derivation__ = derivation._replace(derivative=derivative)  # type: ignore[attr-defined]
-    function: Any = derivation.function
+    function: Any = compiled_method(derivation.function)
     if not is_compiled(function):
         return derivative
     compiled: Function = function._compiled_derivative(
@@ -53,6 +54,7 @@ def note(derivative: Function, derivation: Derivation) -> Function:
 
 def derivation_of(function: Any) -> Derivation | None:
     """Return what a function is the derivative of; None if it is none."""
+    function = compiled_method(function)
     function = function.function if is_compiled(function) else function
     derivation: Derivation | None = getattr(function, "__dict__", {}).get("__derivation__")
     if derivation is None or derivation.derivative is function:
@@ -70,6 +72,7 @@ def derivations_of(function: Any) -> tuple[Any, list[Derivation]]:
     while (derivation := derivation_of(function)) is not None:
         derivations.append(derivation)
         function = derivation.function
+    function = compiled_method(function)
     return (function.function if is_compiled(function) else function), derivations[::-1]
 
 
@@ -120,6 +123,15 @@ def directions_of(function: Function) -> list[str]:
 def is_compiled(function: Any) -> bool:
     """Return True for what `compile` returns."""
     return hasattr(type(function), "_compiled_derivative")
+
+
+def compiled_method(function: Any) -> Any:
+    """Return a compiled method for a method of Python's whose function is compiled, as `classmethod` binds it from
+    Python 3.13 on; anything else as it is.
+    """
+    if type(function) is MethodType and is_compiled(function.__func__):
+        return function.__func__.__get__(function.__self__)  # type: ignore[attr-defined]
+    return function
 
 
 class Run(NamedTuple):

@@ -37,6 +37,7 @@ from wengert.derivatives.derivation import (
     Run,
     Start,
     assembled,
+    compiled_method,
     called,
     derivation_of,
     is_compiled,
@@ -325,6 +326,7 @@ def _of_compiled(kind: str, function: Any, count: int) -> Any:
     and the cotangent), or for its value, from which `vjp` begins: a `Run` unless a program serves. None if it has to be
     followed operation by operation.
     """
+    function = compiled_method(function)
     if not count or not is_compiled(function) or function.static:
         return None
     if modes.eager_only() or type(Value(0.0).data) is not float:  # another function that calls it is recorded
