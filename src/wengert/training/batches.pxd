@@ -8,7 +8,7 @@ cdef class Arrays:
     cdef object numbers, gradients
     cdef double[::1] x, g
     cdef long long numbers_at, gradients_at
-cdef class Rows:
+cdef class BatchRows:
     cdef list data, columns, gathered
     cdef object order
     cdef long long[::1] sources, targets, widths
@@ -31,7 +31,7 @@ cdef class Scores:
     cdef double count(self, executable.Workspace space, object order, long long order_at, Py_ssize_t count) except? -1.0
 cdef class Losses:
     cdef Arrays arrays
-    cdef Rows rows
+    cdef BatchRows rows
     cdef Scores scores
     cdef double loss, correct
     cdef bint is_stale(self) except -1
@@ -44,13 +44,13 @@ cdef class OneLoss(Losses):
     cdef Py_ssize_t room
     cdef bint is_all
     cdef bint is_stale(self) except -1
-    @cython.locals(loss=executable.Executable, space=executable.Workspace, rows=Rows, arrays=Arrays, scores=Scores)
+    @cython.locals(loss=executable.Executable, space=executable.Workspace, rows=BatchRows, arrays=Arrays, scores=Scores)
     cdef bint compute(self, Py_ssize_t start, Py_ssize_t count, double scale) except -1
 cdef class SeveralLosses(Losses):
     cdef list spaces
     cdef dict spots
     cdef bint is_stale(self) except -1
-    @cython.locals(rows=Rows, arrays=Arrays, scores=Scores)
+    @cython.locals(rows=BatchRows, arrays=Arrays, scores=Scores)
     cdef bint compute(self, Py_ssize_t start, Py_ssize_t count, double scale) except -1
     cpdef object load(self, object space)
 cdef class Penalty:
@@ -63,7 +63,7 @@ cdef class Penalty:
     @cython.locals(space=executable.Workspace, arrays=Arrays, count=Py_ssize_t)
     cdef double add(self) except? -1.0
 cdef class Batches:
-    cdef Rows rows
+    cdef BatchRows rows
     cdef Losses losses
     cdef Arrays arrays
     cdef readonly tuple parameters

@@ -44,7 +44,7 @@ class Arrays:
 
 
 @cython.cclass
-class Rows:
+class BatchRows:
     """The examples of an epoch in its order, and memory in which the rows of a piece of a batch are gathered.
 
     Args:
@@ -157,14 +157,14 @@ class Losses:
 class OneLoss(Losses):
     """By one specialization, without a copy of its parameters if it has all."""
 
-    def __init__(self, losses: Sequence[Any], parameters: tuple[Any, ...], rows: Rows, metric: Any) -> None:
+    def __init__(self, losses: Sequence[Any], parameters: tuple[Any, ...], rows: BatchRows, metric: Any) -> None:
         self.specialization: executable.Executable = losses[0]
         self.space: executable.Workspace = losses[0].acquire()  # which nobody else gets
         self.is_all: bool = len(losses[0].parameters) == len(parameters)
         numbers, gradients = (self.space.params, self.space.grads) if self.is_all else _zeros(len(parameters))
         self.arrays: Arrays = Arrays(parameters, numbers, gradients)
         self.rest: Any = gradients[len(losses[0].parameters) :]  # of parameters that it does not read
-        self.rows: Rows = rows
+        self.rows: BatchRows = rows
         self.scores: Scores | None = None if metric is None else Scores(losses[0], metric, rows.data[-1], rows.piece)
         self.loss: float = 0.0
         self.correct: float = 0.0
@@ -203,12 +203,12 @@ class OneLoss(Losses):
 class SeveralLosses(Losses):
     """By the valid specialization for each row."""
 
-    def __init__(self, losses: Sequence[Any], parameters: tuple[Any, ...], rows: Rows, metric: Any) -> None:
+    def __init__(self, losses: Sequence[Any], parameters: tuple[Any, ...], rows: BatchRows, metric: Any) -> None:
         self.spaces: list[Any] = [loss.acquire() for loss in losses]  # which nobody else gets
         spots = [places(loss.parameters, parameters) for loss in losses]
         self.spots: dict[int, Any] = {id(space): at for space, at in zip(self.spaces, spots, strict=True)}
         self.arrays: Arrays = Arrays(parameters, *_zeros(len(parameters)))
-        self.rows: Rows = rows
+        self.rows: BatchRows = rows
         self.scores: Scores | None = None if metric is None else Scores(losses[0], metric, rows.data[-1], rows.piece)
         if self.scores is not None:
             self.scores.output = -1  # each has its own
@@ -293,7 +293,7 @@ class Batches:
     ) -> None:
         # The parameters of the first specialization in its order, then the others.
         parameters = tuple({id(p): p for p in (*losses[0].parameters, *optimizer.parameters)}.values())
-        self.rows: Rows = Rows(losses[0], data, piece)
+        self.rows: BatchRows = BatchRows(losses[0], data, piece)
         kind: Any = OneLoss if len(losses) == 1 else SeveralLosses
         self.losses: Losses = kind(losses, parameters, self.rows, metric)
         self.arrays: Arrays = self.losses.arrays

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.export import function_of as function_of
     from wengert.compiler.backends.export import source_of as source_of
     from wengert.compiler.backends.spellings import LIBRARIES as LIBRARIES
-    from wengert.compiler.backends.xla import precision as precision
-    from wengert.compiler.backends.xla import traced as traced
     from wengert.compiler.backends.xla import DeviceBatches as DeviceBatches
     from wengert.compiler.backends.xla import mesh_of as mesh_of
+    from wengert.compiler.backends.xla import precision as precision
     from wengert.compiler.backends.xla import processes_of as processes_of
+    from wengert.compiler.backends.xla import traced as traced
 
 __all__ = ["BACKENDS", "Backend", "default_backend"]
 

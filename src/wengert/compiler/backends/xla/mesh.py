@@ -378,7 +378,8 @@ class StepProgram(NamedTuple):
         """
 
         def piece(so_far: Any, now: Any) -> Any:
-            return jax.tree.map(jnp.add, so_far, self._piece(x, columns, *now, is_filled)), None
+            rows, weights = now
+            return jax.tree.map(jnp.add, so_far, self._piece(x, columns, rows, weights, is_filled)), None
 
         zero = jnp.zeros((), jnp.result_type(float))
         begun = zero, [*map(jnp.zeros_like, x)], zero, zero
