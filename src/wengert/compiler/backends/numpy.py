@@ -33,6 +33,7 @@ from wengert.compiler.ir import (
     Step,
     addresses,
     has_mask,
+    parts,
     repeated,
     times,
     unrolled,
@@ -234,8 +235,8 @@ class Writer:
         """Concatenate the parts, each flattened; adjacent scalars become one array."""
         names, length = self.names, self.names.length
         pieces = []
-        for shape, parts in groupby([part for _, part in step.parts], key=lambda part: part.shape):
-            run = list(parts)
+        for shape, alike in groupby([part for _, part in step.parts], key=lambda part: part.shape):
+            run = list(alike)
             batched, size = shape[:1] == (BATCH,), run[0].size
             arrays = [names.of(part) for part in run]
             if len(shape) == batched:
@@ -284,11 +285,15 @@ class Writer:
             target = target.value
         return isinstance(target, ast.Name)
 
-    def fills(self, step: Compute, axes: Sequence[int]) -> bool:
-        """Return True if each of these axes is an axis of an operand, or of a mask in the expression."""
-        if has_mask(step.expr) and BATCH not in [step.axes[i] for i in axes]:
+    def fills(self, step: Compute, axes: Sequence[int], always: bool = True) -> bool:
+        """Return True if each of these axes is an axis of an operand, or of a mask in the expression; if `always`, of
+        one that is read though no rare branch is taken, so that the text gives an array with these axes each time.
+        """
+        leaves = _leaves(self.expanded(step), always)
+        if any(leaf[0] == "mask" for leaf in leaves) and BATCH not in [step.axes[i] for i in axes]:
             return True
-        return all(any(x.depends_on(i, step.axes) for x in step.operands) for i in axes)
+        operands = [step.operands[leaf[1]] for leaf in leaves if leaf[0] == "in"]
+        return all(any(x.depends_on(i, step.axes) for x in operands) for i in axes)
 
     def broadcast(self, step: Compute, result: Any, axes: Sequence[int]) -> Any:
         """Broadcast a result along the axes that no operand of the step has."""
@@ -398,7 +403,9 @@ class Writer:
             in_order = sorted(order, key=lambda i: (step.axes[i] != BATCH, -access.strides[i]))
             if [i for i in in_order if i < rank] == list(range(rank)) and all(access.strides[i] for i in order):
                 order = in_order
-        constant = [i for i in step.reduced if not self.fills(step, [i])] if step.mask is None else []
+        constant = []
+        if step.mask is None:
+            constant = [i for i in step.reduced if not self.fills(step, [i], always=False)]
         if constant and step.expr[0] != "where":  # equal terms: multiply
             order = [i for i in order if i not in constant]
             result = self.elementwise(step, order)
@@ -489,6 +496,17 @@ def _into(result: Any, memory: str) -> Any:
     if memory and has_out:
         return ast.Call(result.func, result.args, [*result.keywords, ast.keyword("out", path(memory))])
     return None
+
+
+def _leaves(expr: Expr, always: bool) -> list[Expr]:
+    """Return the operands and masks that an expression reads; if `always`, without those of rare branches alone."""
+    if not always or all(part[0] != "guarded" for part in parts(expr)):
+        return [part for part in parts(expr) if part[0] in LEAVES]
+    read = {id(expr): expr}
+    for part in reversed(parts(expr)):  # each before what it is computed from
+        if id(part) in read and part[0] not in LEAVES:
+            read.update({id(x): x for x in (part[3:] if part[0] == "guarded" else part[1:])})
+    return [part for part in read.values() if part[0] in LEAVES]
 
 
 def _end_to_end(step: Assemble) -> bool:

@@ -49,7 +49,7 @@ def in_directions(program: Program, seeds: dict[int, Any], results: Sequence[Arr
     for array in program.arrays:
         if id(array) in seeds:
             numbers = seeds[id(array)] if count > 1 else seeds[id(array)][..., 0]
-            array.role, array.value = "const", np.ascontiguousarray(numbers, float)
+            array.role, array.value = "const", np.asarray(numbers, float, order="C")
     if count == 1:
         return
     drop_unread(program, results)
@@ -175,7 +175,7 @@ class _Spread:
                 step.operands.append(whole(made))
                 taken[id(part)] = ("in", len(step.operands) - 1)
             else:
-                stack.extend(part[:0:-1])
+                stack.extend(part[:0:-2] if part[0] == "guarded" else part[:0:-1])  # not of a branch rarely taken
         if steps:
             expr = fold(step.expr, lambda part, inner: part if part[0] in LEAVES else (part[0], *inner), taken)
             step.expr, step.operands = compact(expr, step.operands)

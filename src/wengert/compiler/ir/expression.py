@@ -156,8 +156,6 @@ def _operation(name: str, *operands: Any) -> Any:
                     return other
                 if x == -1.0:
                     return -other
-            if isinstance(x, Symbolic) and x.expr[0] == "div" and x.expr[1] == ("const", 1.0):
-                return Symbolic(("div", _expr(other), x.expr[2]))
             known = other.expr[1] if isinstance(other, Symbolic) and other.expr[0] == "mul" else ZERO
             if isinstance(x, float) and known[0] == "const" and may_fold(x, known[1]):
                 return _operation("mul", x * known[1], Symbolic(other.expr[2]))
@@ -267,6 +265,7 @@ def cotangents(
     >>> cotangents(("mul", ("in", 0), ("in", 1)), ("in", 2))
     {0: ('mul', ('in', 2), ('in', 1)), 1: ('mul', ('in', 2), ('in', 0))}
     """
+    times = _quotient if rules is SYMBOLS else _product
     received: dict[int, Any] = {}
     pending: dict[Any, Any] = {id(expr): _symbolic(gradient)}  # by the id of a part, or the place of a leaf
     signs: dict[int, bool] = {}
@@ -274,7 +273,7 @@ def cotangents(
     def give(owner: Expr, place: int, share: Any) -> None:
         part = owner[place]
         key = (id(owner), place) if part[0] == "in" else id(part)
-        pending[key] = pending[key] + share if key in pending else share
+        pending[key] = _added(pending[key], share) if key in pending else share
 
     for part, key in _receivers(expr):
         share = pending.pop(key, None)
@@ -290,15 +289,52 @@ def cotangents(
             ):  # it is 0 where it is masked out, as out is
                 give(x, 1, share * _symbolic(own))
                 continue
-            give(part, 2, _choice(Symbolic(condition), share, 0.0, name))
-            give(part, 3, _choice(Symbolic(condition), 0.0, share))
+            test = Symbolic(condition)
+            give(part, 2, _in_branches(share, lambda g, test=test, name=name: _choice(test, g, 0.0, name)))
+            give(part, 3, _in_branches(share, lambda g, test=test: _choice(test, 0.0, g)))
         elif name == "mul" and equal(part[1], part[2]):
-            give(part, 1, share * (2.0 * _symbolic(part[1])))
+            twice = 2.0 * _symbolic(part[1])
+            give(part, 1, _in_branches(share, lambda g, twice=twice: g * twice))
         else:
             for place, derivative in enumerate(partials(part, own or part, nonnegative, rules, signs), 1):
                 if part[place][0] not in ("const", "mask") and derivative is not None:
-                    give(part, place, share * derivative)
+                    give(part, place, _in_branches(share, lambda g, slope=derivative: times(g, slope)))
     return {k: _expr(total) for k, total in received.items()}
+
+
+def _product(x: Any, slope: Any) -> Any:
+    return x * slope
+
+
+def _quotient(x: Any, slope: Any) -> Any:
+    """Return x * slope; x / y for x * (1 / y), which is one operation less. Not if it is differentiated again: the
+    derivative of 1 / y may be infinite, and 0 times that is nan, where that of x / y is 0.
+    """
+    if isinstance(slope, Symbolic) and slope.expr[:2] == ("div", ONE):
+        return Symbolic(("div", _expr(x), slope.expr[2]))
+    return x * slope
+
+
+def _added(x: Any, y: Any) -> Any:
+    """Return the sum of two cotangents; of branches of one rule that of each branch."""
+    both = isinstance(x, Symbolic) and isinstance(y, Symbolic) and x.expr[0] == y.expr[0] == "guarded"
+    if not both or x.expr[1] is not y.expr[1]:
+        return x + y
+    branches = [
+        _symbolic(b) if a == ZERO else _symbolic(a) if b == ZERO else _added(_symbolic(a), _symbolic(b))
+        for a, b in zip(x.expr[2:], y.expr[2:], strict=True)
+    ]
+    return _choice(Symbolic(x.expr[1]), *branches, "guarded")
+
+
+def _in_branches(share: Any, change: Callable[[Any], Any]) -> Any:
+    """Change a cotangent; that of one branch of a rule stays 0 where the rule takes the other one: what it is changed
+    with may be infinite there, as no run of the function computes it.
+    """
+    if isinstance(share, Symbolic) and share.expr[0] == "guarded" and ZERO in share.expr[2:]:
+        x, y = [0.0 if branch == ZERO else _in_branches(_symbolic(branch), change) for branch in share.expr[2:]]
+        return _choice(Symbolic(share.expr[1]), x, y, "guarded")
+    return change(share)
 
 
 def _receivers(expr: Expr) -> list[tuple[Expr, Any]]:

@@ -352,6 +352,9 @@ def verify(program: Program, given: Iterable[Array] = ()) -> None:
     if program.seed is not None:
         defined.add(id(program.seed))
     slots = [array.slots.ravel() for array in program.of_role("param")]
+    for array in program.of_role("const"):
+        fits = array is program.seed or array.value is None or np.shape(array.value) == array.shape
+        _demand(fits, "{} has other numbers than its shape", array.name)
     _demand(not slots or int(np.bincount(np.concatenate(slots)).max()) == 1, "a parameter is in two arrays")
     _verify_steps(program.steps, defined, is_reverse=program.is_derivative or bool(program.gradients))
     for array in (*program.outputs.values(), *program.gradients.values()):

@@ -210,12 +210,11 @@ class Specialization(Executable):
                 return ""  # the function itself will run
         agree, nudge, floor = self.kernel.agree, self.kernel.nudge, self.kernel.floor
         close = [np.abs(x - y) <= agree * np.abs(y) + floor for x, y in zip(got, wanted, strict=True)]
-        finite = [np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)]  # else the function runs
-        if self.kernel.program.is_derivative and finite[0].any():  # the terms of a derivative may cancel altogether
-            close[0] |= np.abs(got[0] - wanted[0]) <= agree * np.abs(wanted[0][finite[0]]).max()
-        if grads is not None and not (close[1] | ~finite[1]).all():
+        if self.kernel.program.is_derivative and np.isfinite(wanted[0]).any():  # its terms may cancel altogether
+            close[0] |= np.abs(got[0] - wanted[0]) <= agree * np.abs(wanted[0][np.isfinite(wanted[0])]).max()
+        if grads is not None and not close[1].all():
             close[1] |= np.abs(got[1] - wanted[1]) <= nudge * grads[1]()
-        if all((near | ~known).all() for near, known in zip(close, finite, strict=True)):
+        if all(near.all() for near in close):
             return ""
         room = [np.zeros_like(x) for x in got]
         rng, numbers = np.random.default_rng(0), space.params.copy()
@@ -227,8 +226,8 @@ class Specialization(Executable):
             if moved is not None:
                 room = [r + 8.0 * np.abs(m - x) for r, m, x in zip(room, moved, got, strict=True)]
         space.params[...] = numbers
-        for name, x, y, near, known, r in zip(WHAT, got, wanted, close, finite, room, strict=False):
-            wrong = np.flatnonzero(known & ~near & ~(np.abs(x - y) <= r))
+        for name, x, y, near, r in zip(WHAT, got, wanted, close, room, strict=False):
+            wrong = np.flatnonzero(~near & ~(np.abs(x - y) <= r))
             if len(wrong):
                 return f"the {name} of the array program is {x[wrong[0]]}, that of the function {y[wrong[0]]}"
         return ""
