@@ -57,7 +57,7 @@ class SparseDerivative:
         if any(isinstance(x, Value) for arg in (*args, *named.values()) for x in items_of(arg)):
             raise ArgumentError("sparse=True takes floats: SciPy's matrices hold no Values. Leave it out for Values")
         data = self.compiled(*args, **named)
-        made, number = self.compiled._runtime.derived, int(data[0])
+        made, number = self.compiled._server.specializer.derived, int(data[0])
         patterns = {} if made is None else made.patterns
         own, data = entries_in(data, patterns)
         pattern, places, outside = self._placed(number, own, patterns)
@@ -108,7 +108,7 @@ class SparseDerivative:
 
     def _refuse(self, number: int, own: coloring.Pattern, data: Any, outside: Any) -> None:
         """Raise an error that names an entry outside the given pattern, and the lines that branch, or else define f."""
-        at, entry, where = outside[np.flatnonzero(data[outside])[0]], self.compiled._runtime.last, ""
+        at, entry, where = outside[np.flatnonzero(data[outside])[0]], self.compiled._server.last, ""
         if number >= 0:
             lines = lines_apart([made.guards for made in entry.specializations])
             where = lines or "; ".join(entry.latest.guards.lines[:3])
@@ -203,9 +203,9 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".* runs uncompiled")  # an error says so
             result = compiled(*args[:place], floats, *args[place + 1 :], **named)
-        entry = compiled._runtime.last
+        entry = compiled._server.last
         try:
-            latest = compiled._runtime.latest()
+            latest = compiled._server.latest()
         except ArgumentError:
             raise ArgumentError(f"{name} cannot be recorded: {entry.fallback_reason or entry.clause}") from None
         programs = [made.kernel.program for made in [*entry.specializations, latest]]

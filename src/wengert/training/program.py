@@ -92,13 +92,13 @@ class CompiledTask:
         self._predictions = self._compiled(_named(model, lambda x: model(_listed(x))))
         self._penalties: Compiled | None = None
         few = [column[:CHUNK] for column in self._data]
-        runtime = self._losses._runtime
+        server = self._losses._server
         try:
             with warnings.catch_warnings(), same_random_numbers():
                 warnings.simplefilter("ignore")  # the reason is reported in one line
                 for n in range(1 + policy.CHANGES):  # two examples, since with one the first call only records
                     self._losses.sum(*[column[:2] for column in few])
-                    reason, waits = self.fallback_reason(), runtime.last_waits()
+                    reason, waits = self.fallback_reason(), server.last_waits()
                     if n and (self._is_compiled() or reason or waits):
                         break
                 if self._is_compiled():
@@ -113,12 +113,12 @@ class CompiledTask:
                         self._penalties = self._compiled_penalty(task.regularization)
         except Exception as error:  # user code that fails with traced numbers runs on the engine
             reason = f"{type(error).__name__}: {error}"
-        last = runtime.last
+        last = server.last
         if not reason and (last is None or (last.candidate is None and not last.specializations)):
             reason = "functions are not traced while a profiler or debugger is active"
         if reason:
             raise RefusedError(reason)
-        path = runtime.latest()
+        path = server.latest()
         self.serves = self._is_compiled() and (work is None or path.least <= work[1])
         self.close: float = path.kernel.agree  # the tolerance, since the engine sums in another order
         arrays = counted(path.lifted.program.size, "array operation")
@@ -127,7 +127,7 @@ class CompiledTask:
     def _compiled(self, function: Callable[..., Any]) -> Compiled:
         """Compile a function for the back end, or by the rule of counts."""
         made = Compiled(function, backend=self.backend if self._work is None else None)
-        made._runtime.budget.expected = 0 if self._work is None else self._work[0]
+        made._server.cache.budget.expected = 0 if self._work is None else self._work[0]
         return made
 
     def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:
@@ -140,7 +140,7 @@ class CompiledTask:
         return None if _fallback_reason(made) else made
 
     def _is_compiled(self) -> bool:
-        last = self._losses._runtime.last
+        last = self._losses._server.last
         return last is not None and bool(last.specializations)
 
     def fallback_reason(self) -> str:
@@ -186,7 +186,7 @@ class CompiledTask:
                 self._penalties = self._flat = None  # perhaps a schedule: the engine runs it from now on
             want = self.task.loss(self.task.model(x), y).data
         got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
-        last = self._losses._runtime.last
+        last = self._losses._server.last
         if self._differ(want, got) or (last is not None and last.invalidations):
             raise StaleRecordingError("something that the loss or the model reads has changed during the run")
 
@@ -248,17 +248,17 @@ class CompiledTask:
 class Recorded(NamedTuple):
     """A compiled function with the specializations that run its calls here."""
 
-    runtime: Any
-    entry: Any  # the runtime's cache entry
+    server: Any
+    entry: Any  # the server's cache entry
     paths: tuple[Specialization, ...]
 
     @classmethod
     def of(cls, compiled: Compiled, batch: Sequence[Any]) -> Recorded | None:
         """Look these up for a batch, or for no arguments; None if the function runs uncompiled."""
-        runtime: Any = compiled._runtime
-        entry = runtime.entry_for(runtime.arguments(batch, {}, bool(batch)), 1)
+        server: Any = compiled._server
+        entry = server.cache.entry_for(server.specializer.read(batch, {}, bool(batch)), 1)
         paths = tuple(entry.specializations)
-        return cls(runtime, entry, paths) if paths and not entry.is_eager else None
+        return cls(server, entry, paths) if paths and not entry.is_eager else None
 
     def is_old(self) -> bool:
         """Return True if other specializations run its calls by now."""
@@ -402,7 +402,7 @@ class FlatSteps(Batches):
         steps = max(1, self.pause // (self.size * self.nodes))
         for each, data in zip(self.programs, (self.data, []), strict=False):
             if steps:
-                steps = min(steps, each.runtime.calls_until_check(*each[1:], partial(ready, data)))
+                steps = min(steps, each.server.calls_until_check(*each[1:], partial(ready, data)))
         return steps
 
 
@@ -425,7 +425,7 @@ def _arrays(examples: list[Example]) -> list[Any]:
 
 def _fallback_reason(function: Compiled) -> str:
     """Return why the last call of a compiled function ran uncompiled; empty if it ran compiled, or without a call."""
-    last = function._runtime.last
+    last = function._server.last
     return "" if last is None else last.fallback_reason
 
 
