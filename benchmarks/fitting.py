@@ -165,7 +165,7 @@ def measured(name: str, backend: str, rounds: int) -> dict[str, float]:
     shuffled = np.random.default_rng(1).permutation(len(X))
     for _ in range(40):
         loss.mean(*small)
-    path = loss._runtime.latest()
+    path = loss._server.latest()
     arrays = [
         np.ascontiguousarray(np.array(x)[shuffled], np.int64 if a.role == "index" else float)
         for x, a in zip((X, Y), path.kernel.inputs, strict=True)

@@ -187,7 +187,7 @@ def by_c(formula: Any, numbers: list[float], options: Sequence[str]) -> Way:
     function, parameters = written(formula, numbers)
     compiled = Compiled(function, backend=BACKENDS["numpy"])
     compiled()
-    made = compiled._runtime.latest()
+    made = compiled._server.latest()
     buffers = made.buffers()
     kernel, place = made.kernel, {id(p): n for n, p in enumerate(parameters)}
     names = [f"x{n}" for n in range(2 * len(kernel.params))]

@@ -43,7 +43,7 @@ def sweep(path: Path, rounds: int) -> str:
             found = []
             for name, loss in losses.items():
                 loss.mean(X[:count], Y[:count])
-                made = loss._runtime.latest()
+                made = loss._server.latest()
                 space = made.acquire()
                 space.load()
                 arrays = [X[:count].copy(), Y[:count].copy()]

@@ -112,7 +112,7 @@ def kernels(
     compiled = Compiled(function, backend=BACKENDS["numpy"])
     began = time.perf_counter()
     compiled(*args)
-    recording = compiled._runtime.latest()
+    recording = compiled._server.latest()
     lifted = time.perf_counter() - began
     given = [np.array(x) if isinstance(x, list) else x for x in args]
     place = {id(p): n for n, p in enumerate(recording.parameters)}

@@ -57,7 +57,7 @@ def lift(compiled: Any, arguments: tuple[Any, ...]) -> dict[str, float]:
     begin = time.perf_counter()
     compiled(*arguments)
     first = time.perf_counter() - begin
-    candidate = compiled._runtime.last.candidate
+    candidate = compiled._server.last.candidate
     begin = time.perf_counter()
     candidate.lift()
     candidate.backward()

@@ -162,7 +162,7 @@ def first():
     w = wengert.Value(3.0)
     compiled = wengert.compile(lambda x: (w * x).tanh() + x * x)
     got = [compiled(2.0).data for _ in range(3)][-1]
-    return compiled._runtime.latest().forward_backward_code and abs(got - math.tanh(6.0) - 4.0) < 1e-12
+    return compiled._server.latest().forward_backward_code and abs(got - math.tanh(6.0) - 4.0) < 1e-12
 
 thread, children = threading.Thread(target=first), []
 thread.start()

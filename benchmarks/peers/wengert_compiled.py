@@ -68,9 +68,9 @@ def kernel(loss: Any, arguments: Sequence[Any], batched: bool, seed: float) -> C
         ArgumentError: the function was not lifted.
     """
     (loss.sum if batched else loss)(*arguments)
-    space = loss._runtime.latest().acquire()
+    space = loss._server.latest().acquire()
     space.load()
-    given = loss._runtime.arguments(arguments, {}, batched)
+    given = loss._server.specializer.read(arguments, {}, batched)
     arrays, count = given.numbers(given.arrays), given.count() if batched else 1
 
     def run() -> float:

@@ -54,17 +54,17 @@ def batch_of(function: Callable[..., Any], *columns: Any) -> Value:
 def lifted(compiled: Any) -> None:
     """It was lifted for all arguments that it was called with: nothing was left to the engine."""
     assert "uncompiled" not in compiled.report()
-    assert all(entry.specializations for entry in compiled._runtime.entries.values())
+    assert all(entry.specializations for entry in compiled._server.entries.values())
 
 
 def entries(compiled: Any) -> int:
     """How many forms of arguments were told apart."""
-    return len(compiled._runtime.entries)
+    return len(compiled._server.entries)
 
 
 def specializations(compiled: Any) -> list[int]:
     """How many recordings there are for each form of arguments."""
-    return [len(entry.specializations) for entry in compiled._runtime.entries.values()]
+    return [len(entry.specializations) for entry in compiled._server.entries.values()]
 
 
 def warned(*calls: Callable[[], Any]) -> list[str]:

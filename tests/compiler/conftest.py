@@ -16,32 +16,32 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     if not find_spec("numpy"):
         return
     from wengert.compiler import policy
-    from wengert.compiler.runtime import Runtime
+    from wengert.compiler.serve import Server
 
     monkeypatch.setattr(policy, "lifts", lambda nodes, examples: True)
     monkeypatch.setattr(policy, "affords", lambda cost, used, ran: True)
     monkeypatch.setattr(policy, "records_up_to", lambda used, ran: 1 << 40)
     monkeypatch.setattr(policy, "numpy_from", lambda steps, nodes: 0)
-    single, batch = Runtime.single, Runtime.batch
+    single, batch = Server.single, Server.batch
 
-    def by_program(runtime: Runtime, arguments: Any, how: str, result: Any) -> Any:
+    def by_program(server: Server, arguments: Any, how: str, result: Any) -> Any:
         """What the program comes to that was recorded in a call, if there is one and it agrees with the result."""
-        entry: Any = runtime.last
-        if entry.candidate is None or not runtime.compile(entry):
+        entry: Any = server.last
+        if entry.candidate is None or not server.specializer.compile(entry):
             return result
-        ran = runtime.run(entry, arguments, 1, how)
+        ran = server.run(entry, arguments, 1, how)
         if ran.found is None:
             return result
-        plain = arguments.prepared(runtime.function, 0)() if how else result
+        plain = arguments.prepared(server.function, 0)() if how else result
         ((made, _),) = ran.served()
-        return ran.found if runtime.matches(entry, made, arguments, arguments.example(0), plain) else result
+        return ran.found if server.checks.agrees(entry, made, arguments, arguments.example(0), plain) else result
 
-    def first_single(runtime: Runtime, arguments: Any) -> Any:
-        return by_program(runtime, arguments, "", single(runtime, arguments))
+    def first_single(server: Server, arguments: Any) -> Any:
+        return by_program(server, arguments, "", single(server, arguments))
 
-    def first_batch(runtime: Runtime, arguments: Any, count: int, how: str) -> Any:
-        result = batch(runtime, arguments, count, how)
-        return by_program(runtime, arguments, how, result) if count == 1 else result
+    def first_batch(server: Server, arguments: Any, count: int, how: str) -> Any:
+        result = batch(server, arguments, count, how)
+        return by_program(server, arguments, how, result) if count == 1 else result
 
-    monkeypatch.setattr(Runtime, "single", first_single)
-    monkeypatch.setattr(Runtime, "batch", first_batch)
+    monkeypatch.setattr(Server, "single", first_single)
+    monkeypatch.setattr(Server, "batch", first_batch)

@@ -44,7 +44,7 @@ def lifted(compiled: Any, most: int, paths: int | None = 1) -> None:
     """It was lifted at each shape of its arguments, on so many paths, to at most so many array operations."""
     lifting_checks.lifted(compiled)
     report = compiled.report()
-    for entry in compiled._runtime.entries.values():
+    for entry in compiled._server.entries.values():
         assert not entry.fallback_reason
         assert paths is None or len(entry.specializations) == paths
         for path in entry.specializations:

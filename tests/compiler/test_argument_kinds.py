@@ -159,9 +159,8 @@ def test_distinct_objects_are_served_at_once_and_repeated_ones_are_seen(count: i
     for _ in range(6):
         compiled(xs)
     asked: list[Any] = []
-    compiled.runtime = type(
-        "Counted", (), {"call": lambda *args: asked.append(args) or compiled._runtime.call(*args[1:])}
-    )()
+    server = compiled._server
+    compiled._server = type("Counted", (), {"call": lambda *args: asked.append(args) or server.call(*args[1:])})()
     assert compiled(xs).data == (xs[0] * xs[1] + xs[-1]).data
     assert not asked
     for place in {1, count // 2, count - 1}:
@@ -183,7 +182,7 @@ def test_lists_of_bools_are_read_like_numbers(kind: Any) -> None:
             assert chosen(mask, xs).data == scaled(mask, xs).data == 2.0 * number
             assert asked(mask).data == (20.0 if mask[0] else 30.0)
     for compiled in (chosen, scaled, asked):
-        assert len(compiled._runtime.entries) == 1
+        assert len(compiled._server.entries) == 1
         assert "uncompiled" not in compiled.report()
 
 

@@ -42,7 +42,7 @@ def test_static_arguments() -> None:
                 got = loss.mean([0.5, 1.5], k, how)
                 same(got, wengert.mean([loss.function(x, k, how) for x in (0.5, 1.5)]), w)
     lifted(loss)
-    assert len(loss._runtime.entries) == 12
+    assert len(loss._server.entries) == 12
 
 
 def test_static_names_an_argument() -> None:
@@ -449,7 +449,7 @@ def test_copies_of_compiled_functions() -> None:
 def test_a_batch_that_has_lost_an_example_says_so() -> None:
     rows = [1.0, 2.0, 3.0]
     compiled = wengert.compile(lambda x: Value(2.0) * x)
-    arguments = compiled._runtime.arguments([rows], {}, True)
+    arguments = compiled._server.specializer.read([rows], {}, True)
     assert arguments.prepared(compiled.function, 2)().data == 6.0
     rows.pop()
     with pytest.raises(wengert.errors.DataError, match="has changed during the call: it has no example 2 any more"):

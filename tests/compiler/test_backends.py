@@ -185,5 +185,5 @@ def test_any_program_can_be_written_out(plain: Backend) -> None:
     w = wengert.Value(0.5)
     loss = wengert.compile(lambda x: (w * x).tanh(), backend="plain")
     loss.mean([1.0, 2.0]).backward()
-    assert loss._runtime.latest().kernel.name == "plain"
+    assert loss._server.latest().kernel.name == "plain"
     assert loss.source("numpy").startswith("import numpy as np")

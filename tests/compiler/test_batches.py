@@ -102,7 +102,7 @@ def test_batches_of_other_lengths() -> None:
         X, Y = rng.normal(size=(2, count))
         same(loss.mean(X, Y), batch_of(loss.function, X.tolist(), Y.tolist()), [w, b])
         assert loss.map(X, Y).shape == (count,)
-    assert len(loss._runtime.entries) == 1
+    assert len(loss._server.entries) == 1
 
 
 def test_map_after_mean_at_another_length() -> None:
@@ -229,7 +229,7 @@ def test_rows_that_are_no_real_numbers(rows: Any, kind: str) -> None:
     said = warned(lambda: made.extend(how(rows) for how in (loss.map, loss.sum, loss.mean)))
     (text,) = said
     assert text.startswith(
-        f"{loss._runtime.name} runs uncompiled: {kind}, and only real numbers are compiled: pass these"
+        f"{loss._server.name} runs uncompiled: {kind}, and only real numbers are compiled: pass these"
     )
     assert made[0].tolist() == [v.data for v in want]
     assert [v.data for v in made[1:]] == [wengert.sum(want).data, wengert.mean(want).data]

@@ -42,7 +42,7 @@ def test_branches_are_taken_by_each_example() -> None:
             same(loss(x), loss.function(x), [a, b])
         b.data += 0.3 * turn
     lifted(loss)
-    assert {len(entry.specializations) for entry in loss._runtime.entries.values()} == {3}
+    assert {len(entry.specializations) for entry in loss._server.entries.values()} == {3}
     assert "v.data > 0" in loss.report()
 
 
@@ -182,7 +182,7 @@ def test_max_and_min_of_data_are_no_branches() -> None:
     X = np.random.default_rng(6).normal(size=(20, 3))
     same(loss.mean(X), batch_of(loss.function, X.tolist()), w)
     lifted(loss)
-    assert not loss._runtime.latest().guards
+    assert not loss._server.latest().guards
 
 
 def sort(v: Numbers) -> Any:

@@ -206,7 +206,7 @@ def test_masks_stay_masks_where_nothing_asks_for_identity() -> None:
     compiled = wengert.compile(masked)
     for x in (0.5, -0.5, 1.5, -2.5):
         assert compiled(x).data == masked(x).data
-    assert len(compiled._runtime.last.specializations) == 1
+    assert len(compiled._server.last.specializations) == 1
     assert "guard" not in compiled.report()
 
 

@@ -1,4 +1,4 @@
-"""The path of a call: what it serves and what it leaves to `runtime.py`; and that it is the function either way."""
+"""The path of a call: what it serves and what it leaves to `serve.py`; and that it is the function either way."""
 
 from __future__ import annotations
 
@@ -31,20 +31,22 @@ class Pair(NamedTuple):
 class Watched:
     """What takes over where the path does not serve; it counts how often."""
 
-    def __init__(self, runtime: Any) -> None:
-        self.runtime, self.calls, self.mode = runtime, 0, runtime.mode
-        self.check, self.eager = runtime.check, runtime.eager
+    def __init__(self, server: Any) -> None:
+        self.server, self.calls = server, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.server, name)
 
     def call(self, *args: Any) -> Any:
         self.calls += 1
-        return self.runtime.call(*args)
+        return self.server.call(*args)
 
 
 class Trusted:
     """A compiled function after so many calls that no check is due for some time.
 
     Attributes:
-        watched: tells how often `runtime.py` was asked.
+        watched: tells how often `serve.py` was asked.
     """
 
     def __init__(self, function: Any, machine: bool, *calls: Any, **options: Any) -> None:
@@ -52,10 +54,10 @@ class Trusted:
         for call in calls:
             for _ in range(17):
                 call(self.compiled)
-        for entry in self.compiled._runtime.entries.values():
+        for entry in self.compiled._server.entries.values():
             assert not entry.fallback_reason
             assert all(bool(made.forward_backward_code) is machine for made in entry.specializations)
-        self.compiled.runtime = self.watched = Watched(self.compiled._runtime)
+        self.compiled._server = self.watched = Watched(self.compiled._server)
 
     def check(self, call: Any, want: Any, served: bool = True, parameters: Any = (W, B)) -> None:
         """A call gives what the function gives; and by the path alone, where it is `served` so."""
@@ -379,11 +381,11 @@ def test_modes(machine: bool) -> None:
     with strict():
         made.check(lambda f: f(0.25, 0.3), line(0.25, 0.3), served=False)
     inner = made.compiled
-    inner.runtime = inner._runtime
+    inner._server = inner._server.server
     outer = wengert.compile(lambda x: inner(x, 0.5) * 2.0)
     for _ in range(6):
         assert difference(outer(0.25).data, 2.0 * line(0.25, 0.5).data) < CLOSE
-    assert outer._runtime.latest().nodes > 5  # the inner one is recorded operation by operation
+    assert outer._server.latest().nodes > 5  # the inner one is recorded operation by operation
     second = [wengert.grad(wengert.grad(lambda x, f=f: f(x, 0.5) * x))(0.25) for f in (inner, line)]
     assert difference(second[0].data, second[1].data) < CLOSE
 
@@ -405,7 +407,7 @@ def test_calls_are_compared_when_it_is_time(machine: bool) -> None:
     made = Trusted(line, machine, lambda f: f(0.5, 0.3))
     asked = []
     for _ in range(130):
-        (entry,) = made.compiled._runtime.entries.values()
+        (entry,) = made.compiled._server.entries.values()
         before = entry.checks
         made.compiled(0.5, 0.3)
         if entry.checks > before:
@@ -464,7 +466,7 @@ def test_a_refused_function_is_called_as_it_is() -> None:
     compiled = wengert.compile(f)
     with pytest.warns(UserWarning, match="runs uncompiled"):
         [compiled(0.5, rows=[1.0, 2.0]) for _ in range(4)]
-    watched = compiled.runtime = Watched(compiled._runtime)
+    watched = compiled._server = Watched(compiled._server)
     for _ in range(40):
         compiled(0.5, rows=[1.0, 2.0])
     calls = 3 if _loader.status().compiled else 40  # 8, 16 and 32 are observed again; interpreted, NumPy reads lists

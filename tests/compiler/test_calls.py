@@ -27,7 +27,7 @@ def test_a_compiled_function_calls_another() -> None:
         same(loss(X[0], Y[0]), want[0], [w, b])
         same(neuron(0.5), neuron.function(0.5), [w, b])
         same(loss.mean(X, Y), wengert.mean(want), [w, b])
-    assert all(entry.specializations for entry in neuron._runtime.entries.values())
+    assert all(entry.specializations for entry in neuron._server.entries.values())
 
 
 @pytest.mark.parametrize("how", ["mean", "sum"])

@@ -405,7 +405,7 @@ def test_by_what_is_read_outside_nothing_is_derived() -> None:
     )
     for x in (0.5, 1.0, 2.0, 3.0, 0.5):
         same(loss(x), loss.function(x), [w, v])
-    made = loss._runtime.latest()
+    made = loss._server.latest()
     outside = {*range(len(made.parameters))} - {*made.own.tolist()}
     assert len(outside) == 14
     assert len(made.kernel.backward.gradients) < len(made.kernel.params)

@@ -47,7 +47,7 @@ def are_close(got: Any, want: Any, room: float = 1e-9) -> bool:
 
 
 def specializations(compiled: Any) -> int:
-    entries = list(compiled._runtime.entries.values())
+    entries = list(compiled._server.entries.values())
     assert not any(entry.fallback_reason for entry in entries), compiled.report()
     return sum(len(entry.specializations) for entry in entries)
 
@@ -62,7 +62,7 @@ def same(derivative: Any, points: Any, room: float = 1e-9, several: bool = False
             assert type(got) is type(want)
             assert are_close(got, want, room), (point, got, want)
     assert several or specializations(compiled) == 1
-    assert compiled._runtime.derived is not None, "it was not taken of the program"
+    assert compiled._server.specializer.derived is not None, "it was not taken of the program"
     return compiled
 
 
@@ -176,7 +176,7 @@ def garch(theta: Any) -> Any:
 def test_loops_stay_loops() -> None:
     for derivative in (jacobian(lorenz), hessian(lambda p: lorenz(p)[0]), jacobian(hessian(lambda p: lorenz(p)[3]))):
         compiled = same(derivative, [([10.0, 28.0, 8 / 3],), ([9.0, 27.0, 2.5],)])
-        program = compiled._runtime.latest().kernel.program
+        program = compiled._server.latest().kernel.program
         assert any(hasattr(step, "count") for step in program.steps)
     for make in (grad, hessian):
         same(make(garch), [([0.01, 0.1, 0.8],), ([0.02, 0.15, 0.7],)])
@@ -529,7 +529,7 @@ def test_what_is_the_same_for_all_examples_is_computed_once(backend: str) -> Non
         assert specializations(compiled) == 1
     compiled = wengert.compile(jacobian(reactions), backend=backend)
     compiled.map(xs)
-    steps = compiled._runtime.last.latest.kernel.program.each_step()
+    steps = compiled._server.last.latest.kernel.program.each_step()
     assert all(any(array.batched for array in step.reads) for step in steps if step.out.batched), "no copies"
     chosen = wengert.compile(grad(lambda x, i: x[i] * 3.0), backend=backend)
     assert chosen.map(xs[:4], [0, 1, 2, 1]).tolist() == (3.0 * np.eye(3)[[0, 1, 2, 1]]).tolist()
@@ -538,7 +538,7 @@ def test_what_is_the_same_for_all_examples_is_computed_once(backend: str) -> Non
     constant = jacobian(lambda x: [2.0 * x[0], x[0] - x[1], 5.0 * x[2]])
     compiled = wengert.compile(constant, backend=backend)
     assert compiled.map(xs).tolist() == [constant(x) for x in xs.tolist()]
-    program = compiled._runtime.last.latest.kernel.program
+    program = compiled._server.last.latest.kernel.program
     assert [step.out for step in program.each_step() if step.out.batched] == [program.outputs["out"]]
 
 
@@ -575,7 +575,7 @@ def test_steps_are_written_into_one_without_a_change_in_a_bit(
                 patch.setattr("wengert.compiler.trace.derived.inline", lambda program: None)
             compiled = wengert.compile(derivative, backend=backend)
             results.append([*[compiled(x) for x in xs], compiled.map(xs)])
-            counts.append(compiled._runtime.last.latest.kernel.program.size)
+            counts.append(compiled._server.last.latest.kernel.program.size)
     assert counts[0] < counts[1]
     assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
 
@@ -586,7 +586,7 @@ def test_steps_are_written_into_one_without_a_change_in_a_bit(
 def test_the_first_call_records_and_returns_what_the_program_gives() -> None:
     compiled = wengert.compile(hessian(lambda x: x[0] ** 2 * exp(x[1])))
     compiled([0.3, 2.0])
-    entry = compiled._runtime.last
+    entry = compiled._server.last
     assert (entry.calls, len(entry.specializations), entry.checks) == (1, 1, 1)
 
 
@@ -616,7 +616,7 @@ def test_the_first_call_is_compared_with_the_run_that_it_recorded(make: Any, mon
         found = compiled(*point)
         wengert.compile(make(f)).prepare(*point)
     assert are_close(found, make(f)(*point))
-    assert (compiled._runtime.last.checks, compiled.report().count("runs uncompiled")) == (1, 0)
+    assert (compiled._server.last.checks, compiled.report().count("runs uncompiled")) == (1, 0)
 
 
 def cumulated(x: Any) -> Any:
@@ -688,7 +688,7 @@ def test_a_long_function_does_not_wait() -> None:
     x = [0.001 * n for n in range(1_500)]
     compiled = wengert.compile(grad(rosenbrock))
     assert are_close(compiled(x), grad(rosenbrock)(x))
-    assert (compiled._runtime.last.calls, specializations(compiled)) == (1, 1)
+    assert (compiled._server.last.calls, specializations(compiled)) == (1, 1)
 
 
 def test_an_object_that_is_passed_twice() -> None:
@@ -761,7 +761,7 @@ def test_branches_are_those_of_the_function() -> None:
 
     compiled = same(hessian(f), [([2.0, 1.0],), ([1.0, 2.0],), ([0.5, 3.0],)], several=True)
     assert specializations(compiled) == 2
-    assert len(compiled._runtime.latest().guards.guards) == 1
+    assert len(compiled._server.latest().guards.guards) == 1
 
 
 def test_expressions_do_not_explode() -> None:
@@ -776,7 +776,7 @@ def test_expressions_do_not_explode() -> None:
     for _ in range(4):
         compiled = wengert.compile(function)
         [compiled(0.3) for _ in range(3)]
-        sizes.append(compiled._runtime.latest().kernel.program.size)
+        sizes.append(compiled._server.latest().kernel.program.size)
         function = grad(function)
     assert sizes[3] <= 40 * sizes[0]
 

@@ -681,7 +681,7 @@ def test_caches_are_filled_before_a_recording_is_made(name: str, how: str, backe
     beside = Beside(*CACHES[name], how, backend)
     beside.call(9)
     lifted(beside.compiled)
-    (entry,) = beside.compiled._runtime.entries.values()
+    (entry,) = beside.compiled._server.entries.values()
     assert entry.changes < 4
     assert specializations(beside.compiled) == [1]
 
@@ -707,7 +707,7 @@ for function in by_helper, by_jacobian:
     f = wengert.compile(function, backend="numpy")
     for x in (0.5, 1.0, 2.0):  # the first imports; the second is recorded; the third is the program's
         assert abs(f(x).data - function(x).data) < 1e-12
-        print(len(f._runtime.last.specializations), f._runtime.last.changes)
+        print(len(f._server.last.specializations), f._server.last.changes)
 """
 
 

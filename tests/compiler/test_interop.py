@@ -114,7 +114,7 @@ def called(case: Callable[[], Case]) -> tuple[Case, Any, Any, Any]:
     compiled.mean(*made.columns)
     assert "uncompiled" not in compiled.report()
     results = [made.function(*row) for row in zip(*[column.tolist() for column in made.others], strict=True)]
-    slopes = gradients(wengert.mean(results), list(compiled._runtime.latest().parameters))
+    slopes = gradients(wengert.mean(results), list(compiled._server.latest().parameters))
     return made, compiled, [v.data for v in results], slopes
 
 

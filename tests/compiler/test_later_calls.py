@@ -53,7 +53,7 @@ def test_lists_that_stay_mixed_have_one_signature(function: Any) -> None:
     for _ in range(4):
         for x in ([1.5, 2], [1, 2.5], [1.5, 2.5], [1, 2], [0, -2.5]):
             assert compiled(x).data == function(x).data
-    assert len(compiled._runtime.entries) <= 3
+    assert len(compiled._server.entries) <= 3
     assert "uncompiled" not in compiled.report()
 
 
@@ -72,7 +72,7 @@ def test_uses_of_arrays_that_do_not_depend_on_their_layout_are_compiled(function
     for _ in range(3):
         for given in (x, np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2]):
             assert compiled(given).data == function(given).data
-    assert len(compiled._runtime.entries) == 1
+    assert len(compiled._server.entries) == 1
     assert "uncompiled" not in compiled.report()
 
 

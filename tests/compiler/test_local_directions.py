@@ -107,7 +107,7 @@ def test_hessians_are_pytorchs(form: str, backend: str) -> None:
         got = compiled(x)
         assert np.abs(got - want).max() <= 1e-11 * np.abs(want).max()
         assert np.array_equal(got, compiled(x))
-    assert compiled._runtime.derived is not None, compiled.report()
+    assert compiled._server.specializer.derived is not None, compiled.report()
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_each_term_has_the_directions_of_its_own_inputs(f: Any, numbers: int) ->
     compiled = wengert.compile(hessian(lambda x: f(wengert, x)), backend="numpy")
     for _ in range(2):
         compiled(np.linspace(0.1, 5.0, COUNT) ** 1.1)
-    assert most(compiled._runtime.latest().kernel.program) <= numbers
+    assert most(compiled._server.latest().kernel.program) <= numbers
 
 
 @pytest.mark.parametrize("backend", [name for name in AVAILABLE if name != "xla"])
@@ -143,7 +143,7 @@ def test_terms_that_an_integer_chooses(backend: str) -> None:
         rows, expected = first(a, x, k), jacobian(written, argnums=(0, 1))(a, x, k)
         for row, by in zip(rows, expected, strict=True):
             assert np.abs(np.concatenate(row) - np.concatenate(by)).max() <= 1e-12
-    assert [len(each._runtime.last.specializations) for each in (first, second)] == [1, 1]
+    assert [len(each._server.last.specializations) for each in (first, second)] == [1, 1]
 
 
 def test_sparse_hessians_too() -> None:
@@ -153,7 +153,7 @@ def test_sparse_hessians_too() -> None:
     for _ in range(2):
         got = sparse(x).toarray()
     assert np.abs(got - oracle(pairs, x)).max() <= 1e-11 * np.abs(got).max()
-    assert most(sparse.compiled._runtime.latest().kernel.program) <= len(PAIRS) * 3 * 6
+    assert most(sparse.compiled._server.latest().kernel.program) <= len(PAIRS) * 3 * 6
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 6))])

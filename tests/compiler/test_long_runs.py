@@ -67,7 +67,7 @@ def test_the_last_states_are_taken_from_the_outputs_of_the_loop() -> None:
 
     compiled = wengert.compile(spread, backend="native")
     compiled.prepare(Value(0.5), Value(0.7))
-    steps = compiled._runtime.latest().kernel.program.steps
+    steps = compiled._server.latest().kernel.program.steps
     assert any(isinstance(step, Loop) for step in steps)
     assert max(step.out.size for step in steps if not isinstance(step, Loop)) < 10
     x, y, a, b = Value(0.3), Value(-0.2), Value(0.3), Value(-0.2)

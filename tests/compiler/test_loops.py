@@ -40,7 +40,7 @@ BACKENDS = {"numpy": "numpy", "native": "llvmlite", "xla": "jax"}  # each with w
 
 def loops(compiled: Any) -> list[Loop]:
     """The loops of its last recording."""
-    program = compiled._runtime.latest().lifted.program
+    program = compiled._server.latest().lifted.program
     return [step for step in program.steps if isinstance(step, Loop)]
 
 
@@ -84,7 +84,7 @@ def test_stages_with_the_same_operations_are_no_iterations() -> None:
         assert result.data == pytest.approx(expected.data, rel=1e-10)
         assert [x.grad for x in got] == pytest.approx([x.grad for x in want], rel=1e-9)
     assert max(loop.count for loop in loops(compiled)) >= 36
-    assert compiled._runtime.latest().lifted.program.size < 100
+    assert compiled._server.latest().lifted.program.size < 100
 
 
 @pytest.mark.sampled(3)
@@ -125,13 +125,13 @@ def test_written_out_its_turns_are_what_was_there(made: Callable[[], Made]) -> N
     function, args, _ = made()
     compiled = wengert.compile(function, backend="numpy")
     compiled(*args)
-    kernel, buffers = compiled._runtime.latest().kernel, compiled._runtime.latest().buffers()
+    kernel, buffers = compiled._server.latest().kernel, compiled._server.latest().buffers()
     program, back = unrolled(kernel.program), unrolled(kernel.backward)
     assert not any(isinstance(step, Loop) for step in (*program.steps, *back.steps))
     verify(program)
     verify(back, [array for step in program.steps for array in step.makes] + program.arrays)
     straight = NumPyKernel(program, back, kernel.wanted)
-    others = compiled._runtime.latest().buffers()
+    others = compiled._server.latest().buffers()
     given = [np.array(x) if isinstance(x, list) else x for x in args]
     one, other = kernel.forward_backward(given, 1.0, buffers)[0], straight.forward_backward(given, 1.0, others)[0]
     assert difference(one["out"], other["out"]) < CLOSE
@@ -308,7 +308,7 @@ def test_xla_and_jax_have_a_scan(made: Callable[[], Made]) -> None:
         run, numbers_of = compiled.to_jax()
         value, found = jax.jit(jax.value_and_grad(run))(numbers_of, *args)
     assert difference(value, want.data) < CLOSE
-    made_of = compiled._runtime.latest()
+    made_of = compiled._server.latest()
     together = np.concatenate([np.ravel(found[array.name]) for array in made_of.kernel.params])
     order = [slopes.get(id(p), 0.0) for p in made_of.parameters]  # none by a number that is read outside
     assert difference(together, order) < CLOSE

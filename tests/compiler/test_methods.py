@@ -206,7 +206,7 @@ def test_a_compiled_method_as_an_argument_is_one_signature() -> None:
 
 
 def test_batches_of_class_methods() -> None:
-    """`compile` around `classmethod` binds on every Python; from 3.13 on `classmethod` around `compile` is called only."""
+    """`compile` around `classmethod` binds on every Python; from 3.13 on `classmethod` around it is only called."""
     xs = [3.0, -1.0, 0.5]
     for kind in (Model, model):
         for _ in range(3):

@@ -41,7 +41,7 @@ def kernel_of(function: Any, *columns: Any, batched: bool = True) -> tuple[Any, 
     """The kernel of NumPy's that a function is lifted to for these arguments, and its buffers."""
     made = wengert.compile(function, backend="numpy")
     made.map(*columns) if batched else made(*columns)
-    recording = made._runtime.latest()
+    recording = made._server.latest()
     return recording.kernel, recording.buffers()
 
 
@@ -198,7 +198,7 @@ def test_every_operation_at_special_values(row: Any) -> None:
     function = (lambda x: row(*fixed, x)) if count == 1 else (lambda x, y: row(x, y))
     made = wengert.compile(function, backend="native")
     made.map(*[np.array(x) for x in draw])
-    recording = made._runtime.latest()
+    recording = made._server.latest()
     assert (recording.kernel.name, recording.kernel.fallback_reason) == ("native", "")
     with recording.acquire() as space:
         assert space.run(columns, len(points), False, 1.0)
@@ -255,7 +255,7 @@ def test_numbers_of_a_batch_get_into_lanes_and_out_again(size: int) -> None:
 def test_what_only_python_can_do_is_numpys() -> None:
     made = wengert.compile(lambda x: whole(x * BIAS[1]), backend="native")
     total = made.mean([0.5, 1.0, 2.0])
-    kernel = made._runtime.latest().kernel
+    kernel = made._server.latest().kernel
     assert kernel.code is None
     assert kernel.fallback_reason == "gamma_native is computed in Python"
     assert "not run as native: gamma_native is computed in Python" in made.report()
@@ -266,7 +266,7 @@ def test_what_only_python_can_do_is_numpys() -> None:
 def test_operations_of_the_users_own_are_code() -> None:
     made = wengert.compile(lambda x: third(x * BIAS[1]), backend="native")
     total = made.mean([0.5, 1.0, 2.0])
-    assert made._runtime.latest().kernel.code is not None
+    assert made._server.latest().kernel.code is not None
     want = [x * BIAS[1].data for x in (0.5, 1.0, 2.0)]
     assert total.data == pytest.approx(sum(math.sin(z) / 3.0 for z in want) / 3.0, rel=1e-14)
     BIAS[1].grad = 0.0
@@ -296,7 +296,7 @@ def test_the_first_result_is_the_codes() -> None:
     made = wengert.compile(network, backend="native")
     parameters = MODEL.parameters()
     got = made.mean([[0.1, 0.2, 0.3]] * 5, [0.5] * 5)
-    assert made._runtime.latest().kernel.code is not None
+    assert made._server.latest().kernel.code is not None
     want = network([0.1, 0.2, 0.3], 0.5)
     assert difference(got.data, want.data) < CLOSE
     assert difference(gradients(got, parameters), gradients(want, parameters)) < CLOSE

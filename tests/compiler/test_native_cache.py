@@ -42,7 +42,7 @@ def result() -> float:
     """What machine code gives, made or found."""
     made = wengert.compile(loss, backend="native")
     got = made.mean([1.0, 2.0, 3.0]).data
-    assert made._runtime.latest().kernel.code is not None
+    assert made._server.latest().kernel.code is not None
     return float(got)
 
 
@@ -108,7 +108,7 @@ def test_an_operation_of_the_users_may_change(made: list[str], tmp_path: Path) -
         )
         compiled = wengert.compile(lambda x: scaled(w * x), backend="native")  # noqa: B023  (called at once)
         assert compiled.mean([1.0, 3.0]).data == pytest.approx(factor)
-        assert compiled._runtime.latest().kernel.code is not None
+        assert compiled._server.latest().kernel.code is not None
     assert len(made) == len(files(tmp_path)) == 2
 
 
@@ -483,7 +483,7 @@ if not pid:
     build.compiled = compiled
     assert gate.is_set()
     assert abs(max(results(loss)) - first) < 1e-12
-    assert loss._runtime.latest().forward_backward_code
+    assert loss._server.latest().forward_backward_code
     os._exit(0)
 _, status = os.waitpid(pid, 0)
 print("child", status)

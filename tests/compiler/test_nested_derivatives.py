@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Callable[..., Any], bool]] = {
 
 def joined(compiled: Any) -> bool:
     """Whether the last program has derivatives that were taken of programs."""
-    return bool(compiled._runtime.last.specializations[-1].kernel.program.is_derivative)
+    return bool(compiled._server.last.specializations[-1].kernel.program.is_derivative)
 
 
 @pytest.mark.sampled(3)
@@ -118,7 +118,7 @@ def test_branches_are_those_of_the_function() -> None:
     for x in (*X, *X):
         assert are_close(compiled(x), compiled.function(x))
     assert specializations(compiled) == 2
-    assert [len(made.guards.guards) for made in compiled._runtime.last.specializations] == [1, 1]
+    assert [len(made.guards.guards) for made in compiled._server.last.specializations] == [1, 1]
 
 
 def test_eight_derivatives_of_a_price_share_their_steps() -> None:
@@ -137,9 +137,9 @@ def test_eight_derivatives_of_a_price_share_their_steps() -> None:
     for _ in range(3):
         assert are_close(compiled(*option), greeks(*option))
         one(*option)
-    steps = [made._runtime.last.specializations[0].kernel.program.size for made in (compiled, one)]
+    steps = [made._server.last.specializations[0].kernel.program.size for made in (compiled, one)]
     assert steps[0] < 4 * steps[1], steps
-    assert len(compiled._runtime.last.specializations[0].guards.guards) == 1, "that k is not 0"
+    assert len(compiled._server.last.specializations[0].guards.guards) == 1, "that k is not 0"
 
 
 def test_a_loop_stays_a_loop() -> None:

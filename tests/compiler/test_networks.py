@@ -31,7 +31,7 @@ def test_an_mlp(activation: str) -> None:
         return (model(x) - y) ** 2
 
     compiled = compare(loss, model.parameters(), [normal(1, 7, 3), normal(2, 7)], 12)
-    assert compiled._runtime.latest().lifted.products >= 2
+    assert compiled._server.latest().lifted.products >= 2
 
 
 def test_neurons_by_hand() -> None:
@@ -259,7 +259,7 @@ def test_a_gpt_records_once_for_each_length_of_a_document() -> None:
     for tokens in documents:
         model.check(tokens)
     lifted(model.compiled, 60)
-    assert len(model.compiled._runtime.entries) == len({len(tokens) for tokens in documents})
+    assert len(model.compiled._server.entries) == len({len(tokens) for tokens in documents})
 
 
 @pytest.mark.slow

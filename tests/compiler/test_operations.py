@@ -75,7 +75,7 @@ def test_several_orders_of_polygamma() -> None:
         same(total(x), total.function(x), w)
     orders[3] = 3.0
     same(total(0.9), total.function(0.9), w)
-    assert all(made.kernel.code for entry in total._runtime.entries.values() for made in entry.specializations)
+    assert all(made.kernel.code for entry in total._server.entries.values() for made in entry.specializations)
 
 
 @pytest.mark.sampled(2)

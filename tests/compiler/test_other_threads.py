@@ -124,7 +124,7 @@ def test_pure_functions_beside_seven_threads() -> None:
                 x = 0.1 + 0.07 * call
                 assert difference(f(x).data, plain(x).data) < 1e-9
     for f in compiled:
-        for entry in f._runtime.entries.values():
+        for entry in f._server.entries.values():
             assert not entry.is_eager, f.report()
     for call in range(7, 18):  # the eighth and the sixteenth are watched again
         for f, plain in zip(compiled, functions, strict=True):
@@ -145,7 +145,7 @@ def test_others_that_draw_are_not_the_function(work: Any) -> None:
             for call in range(10):
                 f(0.1 * call)
             lifted(f)
-            assert f._runtime.last.changes == 0
+            assert f._server.last.changes == 0
 
 
 def draws_always(x: float) -> Any:
@@ -180,7 +180,7 @@ def test_a_function_that_draws_is_not_recorded(function: Any, alone: bool) -> No
     with beside(*[] if alone else [draws, computes]):
         results = [f(1.0).data for _ in range(20)]
     assert len(set(results)) > 1
-    assert not any(entry.specializations for entry in f._runtime.entries.values())
+    assert not any(entry.specializations for entry in f._server.entries.values())
     assert "random numbers" in f.report()
     if alone:
         assert "runs uncompiled: it draws random numbers" in f.report()
@@ -200,7 +200,7 @@ def test_a_function_that_draws_later_is_found_beside_others_that_draw() -> None:
         said = warned(*[lambda: f(1.0)] * 4)  # the others may draw in each of them
         hidden.value = 1.0
         said += warned(*[lambda: f(1.0)] * 40)
-    assert any("random numbers" in each for each in said) or f._runtime.last.invalidations
+    assert any("random numbers" in each for each in said) or f._server.last.invalidations
 
 
 def test_what_changes_each_time_rests_until_a_power_of_two() -> None:
@@ -213,8 +213,8 @@ def test_what_changes_each_time_rests_until_a_power_of_two() -> None:
 
     f = wengert.compile(logged)
     watched: list[int] = []
-    first_run = f._runtime.first_run
-    f._runtime.first_run = lambda *args: watched.append(f._runtime.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
+    first_run = f._server.specializer.first_run
+    f._server.specializer.first_run = lambda *args: watched.append(f._server.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
     said = warned(*[lambda: f(1.0)] * 70)
     why = "it changes log at each call: return it instead; calls whose number is a power of two are observed again"
     assert said == [f"logged runs uncompiled: {why}"]
@@ -234,8 +234,8 @@ def test_what_no_longer_changes_is_recorded_after_a_rest() -> None:
     f = wengert.compile(cached)
     said = warned(*[lambda: f(1.0)] * 12)
     assert [each for each in said if "uncompiled" in each] == said
-    assert f._runtime.last.changes == policy.CHANGES
-    assert f._runtime.last.specializations
+    assert f._server.last.changes == policy.CHANGES
+    assert f._server.last.specializations
     assert "uncompiled" not in f.report()
     assert len(cache) == 6
     assert f(3.0).data == cached(3.0).data
@@ -250,8 +250,8 @@ def test_batches_rest_as_well() -> None:
 
     f = wengert.compile(logged)
     watched: list[int] = []
-    first_run = f._runtime.first_run
-    f._runtime.first_run = lambda *args: watched.append(f._runtime.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
+    first_run = f._server.specializer.first_run
+    f._server.specializer.first_run = lambda *args: watched.append(f._server.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
     assert len(warned(*[lambda: f.map([1.0, 2.0, 3.0])] * 20)) == 1
     assert watched == [1, 2, 3, 4, 8, 16]
     assert len(log) == 60
@@ -272,8 +272,8 @@ def test_what_raises_each_time_rests_until_a_power_of_two(how: str) -> None:
     """The exception is the function's own each time, and a call that raises none is compiled later."""
     f: Any = wengert.compile(wengert.grad(refuses) if how == "grad" else refuses)
     watched: list[int] = []
-    first_run = f._runtime.first_run
-    f._runtime.first_run = lambda *args: watched.append(f._runtime.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
+    first_run = f._server.specializer.first_run
+    f._server.specializer.first_run = lambda *args: watched.append(f._server.last.calls) or first_run(*args)  # type: ignore[func-returns-value]
 
     def call(x: float) -> Any:
         return f.map([x, x]) if how == "map" else f(x)
@@ -295,7 +295,7 @@ def test_what_raises_each_time_rests_until_a_power_of_two(how: str) -> None:
     for _ in range(20):
         call(2.0)
     assert watched == [1, 2, 3, 4, 8, 16, 32]
-    assert f._runtime.last.specializations
+    assert f._server.last.specializations
     assert "uncompiled" not in f.report()
 
 
@@ -314,5 +314,5 @@ def test_other_calls_are_still_recorded_where_some_raise() -> None:
             f(-1.0)
     for _ in range(3):
         assert f(2.0).data == function(2.0).data
-    assert len(f._runtime.last.specializations) == 2
+    assert len(f._server.last.specializations) == 2
     assert "uncompiled" not in f.report()

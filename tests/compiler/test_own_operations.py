@@ -104,7 +104,7 @@ def alike(compiled: Any, w: Value, xs: Any) -> None:
 
 def served(compiled: Any) -> list[Any]:
     """The specializations that are machine code."""
-    every = [made for entry in compiled._runtime.entries.values() for made in entry.specializations]
+    every = [made for entry in compiled._server.entries.values() for made in entry.specializations]
     return [made for made in every if made.kernel.code is not None]
 
 

@@ -31,7 +31,7 @@ def test_a_one_dimensional_convolution() -> None:
         return total * total
 
     compiled = compare(loss, flat([kernels, bias, out]), [normal(1, 4, 20)], 10)
-    assert compiled._runtime.latest().nodes > 500
+    assert compiled._server.latest().nodes > 500
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ def test_a_data_set_in_a_function_without_arguments() -> None:
         same(loss(), loss.function(), parameters)
         move(parameters, turn)
     lifted(loss, 24)
-    assert loss._runtime.latest().nodes > 900
+    assert loss._server.latest().nodes > 900
 
 
 def test_shuffled_parameters_and_terms() -> None:

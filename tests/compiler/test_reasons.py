@@ -1178,7 +1178,7 @@ def test_calls_in_a_mode_are_named() -> None:
 
 def test_calls_while_another_thread_records_are_named() -> None:
     compiled = wengert.compile(lambda x: W * x)
-    with compiled._runtime.alone_to_record():
+    with compiled._server.specializer.turn_to_record():
         compiled(1.0)
     assert aside(compiled) == ["1 call while another thread recorded it, or it called itself: call it once, or "
                                "prepare(*args), before threads start"]  # fmt: skip

@@ -248,7 +248,7 @@ def test_sparse_jacobians() -> None:
 def test_in_c(f: Any, tmp_path: Any) -> None:
     compiled = wengert.compile(f)
     compiled.map(A, B)
-    recording = compiled._runtime.latest()
+    recording = compiled._server.latest()
     value, _ = called(compiled.source("c", gradient=False), tmp_path, recording, [A, B], False)
     assert value == pytest.approx(tree(f, A, B).mean(), rel=1e-12)
     for language in ("numpy", "torch", "jax"):

@@ -19,7 +19,7 @@ from tests.compiler.checks import batch_of, same, warned
 from wengert import Value
 from wengert.compiler import policy
 from wengert.compiler.backends import BACKENDS
-from wengert.compiler.runtime import Runtime
+from wengert.compiler.checks import Checks
 from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
@@ -50,7 +50,7 @@ def stairs(x: Any) -> Any:
 
 
 def entry_of(compiled: Any) -> Any:
-    (entry,) = compiled._runtime.entries.values()
+    (entry,) = compiled._server.entries.values()
     return entry
 
 
@@ -72,8 +72,8 @@ class Counted:
             self.calls += 1
             return self.function(*args, **named)
 
-        compiled.function = compiled._runtime.function = counted
-        compiled._runtime.definition = compiled._runtime.defined()
+        compiled.function = compiled._server.function = counted
+        compiled._server.specializer.definition = compiled._server.specializer.defined()
         return compiled
 
 
@@ -206,18 +206,18 @@ def few_specializations(monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_a_further_specialization_waits_until_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = few_specializations(monkeypatch)
-    compiled, runtime = wengert.compile(stairs), None
+    compiled = wengert.compile(stairs)
     for _ in range(3):
         for k in range(10):
             same(compiled(k + 0.5), stairs(k + 0.5), [W, B])
     assert 2 <= len(kinds(compiled)) <= at_once
     assert "preparing it further costs more than it saves by now" in compiled.report()
-    runtime = compiled._runtime
+    budget = compiled._server.cache.budget
     while len(kinds(compiled)) < 10:
         for k in range(10):
             same(compiled(k + 0.5), stairs(k + 0.5), [W, B])
         assert entry_of(compiled).calls < 100_000
-        assert runtime.budget.used <= policy.FREE + runtime.budget.ran(entry_of(compiled)) // 2
+        assert budget.used <= policy.FREE + budget.ran(entry_of(compiled)) // 2
 
 
 def test_all_signatures_have_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,7 @@ def test_all_signatures_have_one_budget(monkeypatch: pytest.MonkeyPatch) -> None
         for _ in range(3):
             given = [0.5] * count
             same(compiled(given), W * wengert.sum(given), [W])
-    entries = compiled._runtime.entries.values()
+    entries = compiled._server.entries.values()
     assert 2 <= sum(len(entry.specializations) for entry in entries) <= at_once
     for count in (29, 1):
         for _ in range(30_000):
@@ -246,14 +246,14 @@ def loop(x: Any, steps: int) -> Any:
 def test_a_recording_that_costs_too_much_is_broken_off_or_waits(x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "FREE", policy.records(1000) + policy.compiles(300))
     compiled = wengert.compile(loop, static=["steps"])
-    steps, runtime = 30_000, compiled._runtime
+    steps, server = 30_000, compiled._server
     before = None
     for number in range(1, 3000):
         got, want = compiled(x, steps), loop(x, steps) if before is None else before
         before = want
         assert getattr(got, "data", got) == pytest.approx(getattr(want, "data", want), rel=1e-9)
-        (entry,) = runtime.entries.values()
-        assert runtime.budget.used <= policy.FREE + runtime.budget.ran(entry) // 2
+        (entry,) = server.entries.values()
+        assert server.cache.budget.used <= policy.FREE + server.cache.budget.ran(entry) // 2
         if number == 1:
             assert entry.candidate is None
             assert "preparing it further costs more than it saves by now" in compiled.report()
@@ -368,13 +368,13 @@ def test_prepare_has_all_done_before_the_first_call(monkeypatch: pytest.MonkeyPa
 
 def test_prepare_compares_with_the_run_that_was_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[Any] = []
-    checked = Runtime.checked
+    one = Checks.one
 
-    def noted(self: Any, entry: Any, served: Any, call: Any, *rest: Any) -> Any:
-        compared.extend([call(), call()])  # does not run the function
-        return checked(self, entry, served, call, *rest)
+    def noted(self: Any, entry: Any, served_by: Any, own: Any, result: Any) -> Any:
+        compared.extend([own.of(0), own.of(0)])  # does not run the function
+        return one(self, entry, served_by, own, result)
 
-    monkeypatch.setattr(Runtime, "checked", noted)
+    monkeypatch.setattr(Checks, "one", noted)
     compiled = wengert.compile(line)
     compiled.prepare(0.5, y=0.3)
     assert compared[0] is compared[1]
@@ -521,7 +521,7 @@ def test_what_runs_uncompiled_keeps_no_other_arguments_from_it() -> None:
         assert "draws random numbers" in warned(*[lambda: compiled(make(2))] * 3)[0]  # noqa: B023
         for _ in range(3):
             compiled(make(5))
-        assert [bool(entry.specializations) for entry in compiled._runtime.entries.values()] == [False, True]
+        assert [bool(entry.specializations) for entry in compiled._server.entries.values()] == [False, True]
 
 
 def test_a_batch_that_cannot_be_computed_is_recorded_once() -> None:

@@ -50,7 +50,7 @@ def compiled_and_run(function: Callable[..., Any], args: list[Any]) -> Any:
     for _ in range(2):
         result = compiled(*points)
     result.backward()
-    program = compiled._runtime.latest().lifted.program
+    program = compiled._server.latest().lifted.program
     counts = [step.count for step in program.steps if isinstance(step, Loop)]
     arrays = [(array.name, array.shape, array.role, np.array(array.value).tolist()) for array in program.arrays]
     return compiled.source(), arrays, counts, result.data, [x.grad for x in np.array(points, object).ravel()]
@@ -288,7 +288,7 @@ def test_random_loops(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 for _ in range(2):
                     result = compiled(*points) + points[0]  # a Value, too, where the function depends on none
                 result.backward()
-                reasons = [entry.fallback_reason for entry in compiled._runtime.entries.values()]
+                reasons = [entry.fallback_reason for entry in compiled._server.entries.values()]
                 found.append((reasons, result.data, [p.grad for p in points]))
         (why, value, slopes), (other_why, other_value, other_slopes) = found
         assert why == other_why, seed

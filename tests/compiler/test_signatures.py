@@ -38,7 +38,7 @@ def test_the_least_recently_used_signature_makes_room(monkeypatch: pytest.Monkey
     for _ in range(20):
         compiled([1.0])
     compiled([1.0] * 4)  # the second makes room
-    assert sorted(form.shapes["xs"].shape[0] for form in compiled._runtime.entries) == [1, 3, 4]
+    assert sorted(form.shapes["xs"].shape[0] for form in compiled._server.entries) == [1, 3, 4]
     assert compiled([2.0, 0.0]).data == (W * 2.0 + B).data
 
 
@@ -52,7 +52,7 @@ def test_signatures_that_keep_coming_back_run_uncompiled(monkeypatch: pytest.Mon
 
     (said,) = warned(calls)
     assert "runs uncompiled: it is called with more than 3 kinds of arguments in turn" in said
-    assert len(compiled._runtime.entries) == 3
+    assert len(compiled._server.entries) == 3
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -91,16 +91,16 @@ def method() -> Any:
 @pytest.fixture
 def recordings(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What functions return in the runs that are recorded, run by run."""
-    from wengert.compiler.runtime import Runtime
+    from wengert.compiler.specialize import Specializer
 
     made: list[Any] = []
-    record = Runtime.record
+    record = Specializer.record
 
-    def noted(runtime: Any, entry: Any, arguments: Any, example: Any, result: Any, *rest: Any) -> bool:
+    def noted(self: Any, entry: Any, arguments: Any, example: Any, result: Any, *rest: Any) -> bool:
         made.append(result)
-        return record(runtime, entry, arguments, example, result, *rest)
+        return record(self, entry, arguments, example, result, *rest)
 
-    monkeypatch.setattr(Runtime, "record", noted)
+    monkeypatch.setattr(Specializer, "record", noted)
     return made
 
 
@@ -117,8 +117,8 @@ def test_many_models_in_turn_are_recorded_once_each(
     for _ in range(5):
         for n, model in enumerate(models):
             compare(method, model, 0.1 * n - 2.0)
-    assert len(recordings) == len(method._runtime.entries) == 40
-    assert all(entry.specializations for entry in method._runtime.entries.values())
+    assert len(recordings) == len(method._server.entries) == 40
+    assert all(entry.specializations for entry in method._server.entries.values())
 
 
 def test_more_models_in_turn_than_there_is_room_for(
@@ -136,7 +136,7 @@ def test_more_models_in_turn_than_there_is_room_for(
     (said,) = warned(calls)
     assert "plain runs uncompiled: it is called with more than 12 kinds of arguments in turn" in said
     assert len(recordings) == 13 + policy.RETURNS - 1
-    assert sum(bool(entry.specializations) for entry in method._runtime.entries.values()) == 12
+    assert sum(bool(entry.specializations) for entry in method._server.entries.values()) == 12
 
 
 def test_entries_of_objects_that_are_gone_go_first(
@@ -152,8 +152,8 @@ def test_entries_of_objects_that_are_gone_go_first(
     for model in (Weighted(0.4), oldest, other):
         compare(method, model, 0.5)
     assert len(recordings) == 4
-    assert len(method._runtime.entries) == 3
-    assert not method._runtime.evicted
+    assert len(method._server.entries) == 3
+    assert not method._server.cache.evicted
 
 
 def made_as(kind: str, n: int) -> tuple[Any, Any]:
@@ -191,12 +191,12 @@ def test_what_is_passed_is_not_kept_alive(kind: str, count: int) -> None:
         for k in range(count):
             same(compiled(thing, 0.5 - k), use(thing, 0.5 - k), [weight])
         gone.append(weakref.ref(thing.__self__ if kind == "a method" else thing))
-        entry = weakref.ref(next(reversed(compiled._runtime.entries)))
+        entry = weakref.ref(next(reversed(compiled._server.entries)))
         del thing, weight
         gc.collect()
         assert gone[-1]() is None
     compiled(made_as(kind, 9)[0], 0.5)
-    assert len(compiled._runtime.entries) == 1
+    assert len(compiled._server.entries) == 1
     gc.collect()
     assert entry() is None
 
@@ -228,7 +228,7 @@ def test_what_cannot_be_referred_to_weakly_is_kept() -> None:
         thing = Slotted(float(n))
         for _ in range(6):
             assert compiled(thing, 2.0).data == 2.0 * n
-    assert len(compiled._runtime.entries) == 6
+    assert len(compiled._server.entries) == 6
 
 
 def test_an_entry_that_goes_takes_what_was_compiled_along(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,12 +238,12 @@ def test_an_entry_that_goes_takes_what_was_compiled_along(monkeypatch: pytest.Mo
     for length in range(1, 9):
         for _ in range(4):
             compiled([1.0] * length)
-        entry = compiled._runtime.last
+        entry = compiled._server.last
         gone.append((weakref.ref(entry.signature), weakref.ref(entry.specializations[0])))
     del entry
     gc.collect()
     assert [(a() is None, b() is None) for a, b in gone] == [(True, True)] * 5 + [(False, False)] * 3
-    assert len(compiled._runtime.arguments.__self__.signatures) == 3
+    assert len(compiled._server.specializer.read.__self__.signatures) == 3
 
 
 def test_things_made_for_a_call_are_not_recorded_for_ever(
@@ -271,7 +271,7 @@ def test_things_made_for_a_call_are_not_recorded_for_ever(
     for n in range(6):
         assert compiled(stays, 0.5 * n).data == W.data * n
     assert len(recordings) == before + 1
-    (entry,) = compiled._runtime.entries.values()
+    (entry,) = compiled._server.entries.values()
     assert entry.specializations
 
 
@@ -285,7 +285,7 @@ def test_what_is_refused_for_its_arguments_says_nothing_of_others() -> None:
     warned(strings)
     for _ in range(6):
         assert compiled([2.0]).data == (W * 2.0).data
-    assert compiled._runtime.last.specializations
+    assert compiled._server.last.specializations
 
 
 def test_what_is_refused_for_all_arguments_alike_is_read_no_more() -> None:
@@ -297,4 +297,4 @@ def test_what_is_refused_for_all_arguments_alike_is_read_no_more() -> None:
 
     assert len(warned(calls)) == 1
     assert compiled.is_eager
-    assert len(compiled._runtime.entries) == policy.SPECIALIZATIONS
+    assert len(compiled._server.entries) == policy.SPECIALIZATIONS

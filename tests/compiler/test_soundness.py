@@ -216,16 +216,16 @@ def test_checks_are_relative_to_each_number(size: float, hidden: Any) -> None:
 
 @pytest.mark.parametrize("count", [2, 7, 64])
 def test_other_examples_are_checked_each_time(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wengert.compiler.runtime import Runtime
+    from wengert.compiler.checks import Checks
 
     seen: list[int] = []
-    agrees = Runtime.matches
+    agrees = Checks.agrees
 
     def watched(self: Any, entry: Any, made: Any, arguments: Any, example: Any, result: Any) -> bool:
         seen.append(int(example[0]))
         return agrees(self, entry, made, arguments, example, result)
 
-    monkeypatch.setattr(Runtime, "matches", watched)
+    monkeypatch.setattr(Checks, "agrees", watched)
     w = Value(1.0)
     loss = wengert.compile(lambda x: w * x)
     X = np.arange(float(count))
@@ -246,7 +246,7 @@ def test_the_examples_that_are_compared_differ() -> None:
     loss = wengert.compile(lambda x: w * x * state.value)
     X = [0.0] * 30 + [1.0, 2.0, 3.0, 4.0]
     assert loss.mean(X).data == pytest.approx(10.0 / 34.0)
-    assert next(iter(loss._runtime.entries.values())).checks == 4
+    assert next(iter(loss._server.entries.values())).checks == 4
 
 
 # ------------------------------------------------------------------------------------- what is seen outside
@@ -461,7 +461,7 @@ def test_guards_do_not_keep_the_graph() -> None:
         return made if made > 0 else -made
 
     loss.mean(np.ones((2, 100)))
-    path = loss._runtime.latest()
+    path = loss._server.latest()
     assert len(path.guards.lines) == 1
     pickle.dumps(path.guards)  # of which a Value that was computed is no part
     assert len(Graph(*path.parameters)) == 1

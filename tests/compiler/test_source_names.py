@@ -76,7 +76,7 @@ def programs() -> dict[str, str]:
     """The program of a function of each name, whose argument has the name too, from one recording."""
     compiled = wengert.compile(function)
     compiled(0.5)
-    recording = compiled._runtime.latest()
+    recording = compiled._server.latest()
     made = {}
     for name in NAMES:
         recording.kernel.inputs[0].name = name

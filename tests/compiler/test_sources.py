@@ -196,7 +196,7 @@ def test_a_recurrence_is_a_page_that_one_can_read(model: Callable[[], Any]) -> N
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -> None:
     compiled = model()
-    kernel, buffers = compiled._runtime.latest().kernel, compiled._runtime.latest().buffers()
+    kernel, buffers = compiled._server.latest().kernel, compiled._server.latest().buffers()
     arguments = [np.random.default_rng(0).standard_normal([3 if n < 0 else n for n in a.shape]) for a in kernel.inputs]
     arguments = [
         np.arange(x.size) % 10 if a.role == "index" else x for a, x in zip(kernel.inputs, arguments, strict=True)
@@ -208,7 +208,7 @@ def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -
     eager = [compiled.function(*example) for example in (zip(*arguments, strict=True) if batched else [arguments])]
     want = wengert.mean(eager)
     assert value == pytest.approx(want.data, rel=1e-12)
-    parameters = compiled._runtime.latest().parameters
+    parameters = compiled._server.latest().parameters
     for p in parameters:
         p.grad = 0.0
     want.backward()
@@ -225,7 +225,7 @@ def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -
 def test_the_program_in_another_library_has_the_same_gradients(model: Callable[[], Any], language: str) -> None:
     pytest.importorskip(language)
     compiled = model()
-    recording = compiled._runtime.latest()
+    recording = compiled._server.latest()
     kernel, buffers = recording.kernel, recording.buffers()
     arguments = [np.random.default_rng(0).standard_normal([3 if n < 0 else n for n in a.shape]) for a in kernel.inputs]
     arguments = [
@@ -289,9 +289,9 @@ def test_every_row_is_written_in_every_library(row: ops.Op, language: str) -> No
             with pytest.raises(ArgumentError, match=f"{row.name} computes with single floats, as only NumPy can"):
                 compiled.source(language)
             continue
-        value, slopes = run(compiled, language, [1.5], compiled._runtime.latest().buffers().param_arrays)
+        value, slopes = run(compiled, language, [1.5], compiled._server.latest().buffers().param_arrays)
         assert difference(value, want.data) < CLOSE
-        recorded = list(compiled._runtime.latest().parameters)
+        recorded = list(compiled._server.latest().parameters)
         assert slopes == pytest.approx(gradients(want, recorded), rel=1e-9)  # PyTorch's polygamma has ten digits
         assert difference(gradients(got, recorded), gradients(want, recorded)) < CLOSE
 
@@ -385,7 +385,7 @@ def test_whatever_things_are_called_the_text_runs(name: str, language: str) -> N
     numbers = [0.1 * n - 0.3 for n in range(count)]
     want = compiled(*numbers).data
     assert "uncompiled" not in compiled.report()
-    value, _ = run(compiled, language, numbers, compiled._runtime.latest().buffers().param_arrays)
+    value, _ = run(compiled, language, numbers, compiled._server.latest().buffers().param_arrays)
     assert value == pytest.approx(want, rel=1e-12)
     text = compiled.source(language, gradient=False)
     compile(text, "<source>", "exec")
@@ -426,10 +426,10 @@ def test_a_choice_that_is_known(language: str) -> None:
     w, v = Value(0.7), Value(-0.4)
     compiled = wengert.compile(lambda x: wengert.where(w * x > 0.1, w * x, v * x) + wengert.where(w * x < 0.1, 1.0, v))
     want = compiled(1.3)
-    arrays = compiled._runtime.latest().buffers().param_arrays
+    arrays = compiled._server.latest().buffers().param_arrays
     value, slopes = run(compiled, language, [1.3], arrays)
     assert value == pytest.approx(want.data, rel=1e-12)
-    assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
+    assert slopes == pytest.approx(gradients(want, list(compiled._server.latest().parameters)), rel=1e-12)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
@@ -458,14 +458,14 @@ def test_numbers_of_many_steps_are_put_together(language: str) -> None:
 
     compiled = wengert.compile(steps)
     want = compiled(1.3)
-    value, slopes = run(compiled, language, [1.3], compiled._runtime.latest().buffers().param_arrays)
+    value, slopes = run(compiled, language, [1.3], compiled._server.latest().buffers().param_arrays)
     assert value == pytest.approx(want.data, rel=1e-12)
-    assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
+    assert slopes == pytest.approx(gradients(want, list(compiled._server.latest().parameters)), rel=1e-12)
     examples = [1.3, -0.4, 0.1]
     got, want = compiled.mean(examples), batch_of(steps, examples)
     assert difference(got.data, want.data) < CLOSE
     assert difference(gradients(got, w), gradients(want, w)) < CLOSE
-    value, slopes = run(compiled, language, [np.array(examples)], compiled._runtime.latest().buffers().param_arrays)
+    value, slopes = run(compiled, language, [np.array(examples)], compiled._server.latest().buffers().param_arrays)
     assert value == pytest.approx(want.data, rel=1e-12)
 
 
@@ -477,7 +477,7 @@ def printed(compiled: Any, arguments: list[Any]) -> tuple[float, list[float]]:
     space: dict[str, Any] = {}
     text = compiled.source("numpy")
     exec(text, space)
-    path = compiled._runtime.latest()
+    path = compiled._server.latest()
     numbers = np.array([p.data for p in path.parameters])
     arrays, place = [], 0
     for array in path.lifted.program.of_role("param"):
@@ -499,7 +499,7 @@ def test_the_printed_program_by_exec() -> None:
     got = loss.mean(X, Y)
     value, slopes = printed(loss, [X, Y])
     want = batch_of(loss.function, X.tolist(), Y.tolist())
-    parameters = list(loss._runtime.latest().parameters)
+    parameters = list(loss._server.latest().parameters)
     assert difference(value, want.data) < CLOSE
     assert difference(slopes, gradients(want, parameters)) < CLOSE
     assert difference(slopes, gradients(got, parameters)) < CLOSE
@@ -545,7 +545,7 @@ def test_the_printed_program_keeps_its_parentheses(program: Callable[..., Any]) 
         with np.errstate(all="ignore"):
             value, slopes = printed(compiled, [])
         want = compiled.function()
-        recording = compiled._runtime.latest()
+        recording = compiled._server.latest()
         with np.errstate(all="ignore"):  # where no derivatives are asked for more stands on one line
             alone = recording.kernel.forward([], recording.buffers())["out"]
         assert difference([value, alone], [want.data] * 2) < CLOSE
@@ -588,7 +588,7 @@ def test_the_printed_program_of_one_example() -> None:
     value, slopes = printed(loss, [np.array(x)])
     want = loss.function(x)
     assert difference(value, want.data) < CLOSE
-    assert difference(slopes, gradients(want, list(loss._runtime.latest().parameters))) < CLOSE
+    assert difference(slopes, gradients(want, list(loss._server.latest().parameters))) < CLOSE
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def arguments(kernel: Any, count: int) -> list[Any]:
 @pytest.mark.parametrize("model", [*MODELS, euler, *CARRIED], ids=lambda model: model.__name__)
 def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
     compiled = model() if model in MODELS else recorded(model())
-    recording = compiled._runtime.latest()
+    recording = compiled._server.latest()
     kernel, buffers = recording.kernel, recording.buffers()
     text = {gradient: compiled.source("c", gradient=gradient) for gradient in (False, True)}
     assert "wengert" not in "".join(text.values())
@@ -113,7 +113,7 @@ def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
 def test_a_c_function_reads_and_writes_what_is_its_own(model: Any, tmp_path: Path) -> None:
     """The same in a program of its own, under the sanitizers of addresses and of undefined behaviour."""
     compiled = model()
-    recording = compiled._runtime.latest()
+    recording = compiled._server.latest()
     kernel, params = recording.kernel, [recording.kernel.params[n] for n in passed(recording)]
     text = compiled.source("c")
     batched, count = any(a.batched for a in kernel.inputs), 3
@@ -146,7 +146,7 @@ def test_whatever_things_are_called_the_c_function_compiles(name: str, tmp_path:
     numbers = [0.1 * n - 0.3 for n in range(count)]
     want = compiled(*numbers).data
     for gradient in (False, True):
-        made = compiled._runtime.latest()
+        made = compiled._server.latest()
         value, _ = called(compiled.source("c", gradient=gradient), tmp_path, made, numbers, gradient)
         assert value == pytest.approx(want, rel=1e-12)
 
@@ -162,7 +162,7 @@ def test_a_function_that_is_called_as_one_of_cs(name: str, tmp_path: Path) -> No
     function.__name__ = name
     compiled = wengert.compile(function)
     want = compiled(0.5).data
-    value, _ = called(compiled.source("c", gradient=False), tmp_path, compiled._runtime.latest(), [0.5], False)
+    value, _ = called(compiled.source("c", gradient=False), tmp_path, compiled._server.latest(), [0.5], False)
     assert value == pytest.approx(want, rel=1e-12)
 
 

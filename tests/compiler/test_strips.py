@@ -196,7 +196,7 @@ def test_results_are_put_together_in_the_callers_array(count: int, backend: str,
     compiled = wengert.compile(wengert.jacobian(mixed), backend=backend)
     for _ in range(3):
         assert np.abs(compiled.map(X) - mixed_jacobian(X)).max() < 1e-14
-    steps = compiled._runtime.last.latest.kernel.program.steps
+    steps = compiled._server.last.latest.kernel.program.steps
     assert [step.out.name for step in steps if type(step).__name__ == "Assemble"] == ["result"], "no copy of it"
     X[count // 2, 2] = 800.0
     found = compiled.map(X)
@@ -218,7 +218,7 @@ def test_products_by_blas_are_told_by_the_whole_call(monkeypatch: pytest.MonkeyP
     counts: list[int] = []
     for _ in range(2):
         compiled.mean(X[:7])
-    (made,) = next(iter(compiled._runtime.entries.values())).specializations
+    (made,) = next(iter(compiled._server.entries.values())).specializations
     assert made.limit == 20
     both = made.kernel.forward_backward
     made.kernel.forward_backward = lambda arrays, *rest: (counts.append(len(arrays[0])), both(arrays, *rest))[1]

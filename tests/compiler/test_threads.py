@@ -22,7 +22,7 @@ import wengert
 from tests.compiler.checks import CLOSE, difference, gradients
 from tests.threads import together
 from wengert import Value, engine
-from wengert.compiler import partials_of, policy, runtime
+from wengert.compiler import partials_of, policy, specialize
 from wengert.compiler.backends.base import MachineCode
 from wengert.node import is_many
 
@@ -75,7 +75,7 @@ def test_threads_that_call_first_make_one_specialization(backend: str) -> None:
     results: list[float] = []
     together(*[lambda: results.extend(made(0.1 * n).data for n in range(20))] * 4)
     assert difference(sorted(results), sorted([made.function(0.1 * n).data for n in range(20)] * 4)) < CLOSE
-    (entry,) = made._runtime.entries.values()
+    (entry,) = made._server.entries.values()
     assert len(entry.specializations) == 1
 
 
@@ -83,7 +83,7 @@ def test_each_run_reads_what_is_outside_for_itself() -> None:
     outside = SimpleNamespace(scale=2.0, rates=[0.5, "a rate"], table=[1.0, 2.0])
     made = wengert.compile(lambda x: W * x * outside.scale + outside.rates[0] * outside.table[1])
     made(1.0), made(1.0)
-    specialization = made._runtime.latest()
+    specialization = made._server.latest()
     spaces, wants = [], []
     for scale, rate, item in ((3.0, 0.25, 7.0), (5.0, 0.75, 9.0)):
         outside.scale, outside.rates[0], outside.table[1] = scale, rate, item
@@ -126,7 +126,7 @@ def interrupt() -> None:
 
 
 class Stopped:
-    """A step of the runtime at which the first thread that comes there is stopped.
+    """A step of recording or compiling at which the first thread that comes there is stopped.
 
     Attributes:
         inside: set when it is there.
@@ -165,14 +165,14 @@ def stopped_inside(at: Stopped, work: Callable[[], Any]) -> Iterator[list[Any]]:
 
 def test_recording_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     made = wengert.compile(lambda x: W * x * x)
-    at = Stopped(runtime.record)
-    monkeypatch.setattr(runtime, "record", lambda *args: at(*args))
+    at = Stopped(specialize.record)
+    monkeypatch.setattr(specialize, "record", lambda *args: at(*args))
     with stopped_inside(at, lambda: made(2.0).data) as results:
         assert difference(made(3.0).data, W.data * 9.0) < CLOSE
         assert difference(made(Value(3.0)).data, W.data * 9.0) < CLOSE  # of another kind
         assert results == []
     assert difference(results, [W.data * 4.0]) < CLOSE
-    assert [entry.calls for entry in made._runtime.entries.values()] == [1, 0]  # those that met are not counted
+    assert [entry.calls for entry in made._server.entries.values()] == [1, 0]  # those that met are not counted
     assert difference(made(4.0).data, W.data * 16.0) < CLOSE
 
 
@@ -186,8 +186,8 @@ def test_who_needs_the_code_that_is_being_made_waits_for_it(
     def call(x: float) -> Any:
         return made.sum([x]) if batched else made(x)
 
-    at = Stopped(runtime.Runtime.specialized)
-    monkeypatch.setattr(runtime.Runtime, "specialized", at)
+    at = Stopped(specialize.Specializer.specialization)
+    monkeypatch.setattr(specialize.Specializer, "specialization", at)
     results: list[Any] = []
     waiting = threading.Thread(target=lambda: results.append(call(3.0)))
     with stopped_inside(at, lambda: call(2.0)) as first:
@@ -204,8 +204,8 @@ def test_who_needs_the_code_that_is_being_made_waits_for_it(
 
 def test_ctrl_c_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     made = wengert.compile(lambda x: (W * x).tanh())
-    at = Stopped(runtime.Runtime.specialized)
-    monkeypatch.setattr(runtime.Runtime, "specialized", at)
+    at = Stopped(specialize.Specializer.specialization)
+    monkeypatch.setattr(specialize.Specializer, "specialization", at)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with stopped_inside(at, lambda: made(2.0).data) as results:
@@ -220,17 +220,17 @@ def test_ctrl_c_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_code_that_is_made_may_call_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the rule of a user's operation may: two threads that wait inside would wait for each other."""
-    specialized, meet = runtime.Runtime.specialized, threading.Barrier(2)
+    specialized, meet = specialize.Specializer.specialization, threading.Barrier(2)
     made = [wengert.compile(lambda x: (W * x).tanh()), wengert.compile(lambda x: (W * x).exp())]
     inside: list[float] = []
 
     def meeting(self: Any, *args: Any) -> Any:
         if not meet.broken and meet.n_waiting < 2 and len(inside) < 2:
             meet.wait(SECONDS)
-            inside.append(made[self is made[0]._runtime](1.0).data)  # the other one
+            inside.append(made[self is made[0]._server.specializer](1.0).data)  # the other one
         return specialized(self, *args)
 
-    monkeypatch.setattr(runtime.Runtime, "specialized", meeting)
+    monkeypatch.setattr(specialize.Specializer, "specialization", meeting)
     results: list[float] = []
     together(*[lambda f=f: results.append(f(1.0).data) for f in made])  # type: ignore[misc]
     assert difference(sorted(results), sorted([np.tanh(0.7), np.exp(0.7)])) < CLOSE
@@ -276,7 +276,7 @@ def test_others_run_while_long_machine_code_does(unlocked: bool, monkeypatch: py
     made(1.0), made(1.0)
     if unlocked:
         monkeypatch.setattr(policy, "UNLOCKED", 1)
-    made = made._runtime.latest()
+    made = made._server.latest()
     with replace(made, kernel=Sleeping(made.kernel)).acquire() as space, nobody_gives_way() as ran:
         assert space.run([2.0], 1, True, 1.0)
         assert ran.is_set() is unlocked
@@ -377,7 +377,7 @@ def test_ctrl_c_is_answered_within_a_batch(backend: str, monkeypatch: pytest.Mon
     want = made.map(X)
     for _ in range(8):
         made.map(X)
-    (entry,) = made._runtime.entries.values()
+    (entry,) = made._server.entries.values()
     begun, ended = [0], [0]  # calls, and the count at their beginning
     is_within: list[bool] = []
 

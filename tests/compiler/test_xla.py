@@ -43,7 +43,7 @@ def same(function: Any, columns: list[Any], parameters: list[Value]) -> Any:
     assert difference(gradients(got, parameters), gradients(want, parameters)) < CLOSE
     assert difference(compiled.map(*columns), [function(*row).data for row in zip(*rows, strict=True)]) < CLOSE
     lifted(compiled)
-    assert compiled._runtime.latest().kernel.name == "xla"
+    assert compiled._server.latest().kernel.name == "xla"
     return compiled
 
 
@@ -113,7 +113,7 @@ def test_batches_of_any_size_are_cut_into_few() -> None:
         assert difference(got.data, want.data) < CLOSE
         assert difference(gradients(got, [w]), gradients(want, [w])) < CLOSE
         assert difference(compiled.map(X), [loss(x).data for x in X.tolist()]) < CLOSE
-    for made in compiled._runtime.last.specializations:
+    for made in compiled._server.last.specializations:
         kernel = made.kernel
         assert len(kernel._sizes) == SIZES
         assert all(run._cache_size() <= SIZES + 6 for run in kernel._compiled.values())
@@ -164,7 +164,7 @@ def test_nobody_gets_it_unasked() -> None:
     w = Value(0.5)
     compiled = wengert.compile(lambda x: w * x)
     compiled(1.0)
-    assert compiled._runtime.latest().kernel.name != "xla"
+    assert compiled._server.latest().kernel.name != "xla"
 
 
 def test_the_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,7 +156,7 @@ def test_few_directions_and_only_what_may_be_nonzero() -> None:
     sparse = hessian(chain, sparse=True)
     got = same(sparse, hessian(chain), (x,))
     assert got.nnz == 3 * 70 - 2
-    shapes = [array.shape for array in sparse.compiled._runtime.latest().kernel.program.arrays]
+    shapes = [array.shape for array in sparse.compiled._server.latest().kernel.program.arrays]
     assert any(shape[-1:] == (3,) for shape in shapes), "three colours"
     assert not any(70 in shape[:-1] and shape[-1] == 70 for shape in shapes), "no matrix"
 
@@ -207,8 +207,8 @@ def test_a_branch_whose_derivative_is_0_everywhere() -> None:
     sparse = jacobian(zero_beyond, sparse=True)
     counts = [same(sparse, jacobian(zero_beyond), (point,)).nnz for point in (BEYOND, BEYOND, INSIDE, BEYOND, INSIDE)]
     assert counts == [0, 0, 3, 3, 3]
-    assert not sparse.compiled._runtime.itself, sparse.report()
-    recordings = sparse.compiled._runtime.last.specializations
+    assert not sparse.compiled._server.specializer.recorded_directly, sparse.report()
+    recordings = sparse.compiled._server.last.specializations
     assert [len(each.structure.pattern.indices) for each in recordings] == [0, 3]
 
 

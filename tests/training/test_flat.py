@@ -24,7 +24,8 @@ from wengert.training import fit
 
 pytest.importorskip("numpy")
 
-from wengert.compiler.runtime import Runtime  # which needs NumPy, as these do
+from wengert.compiler.checks import Checks
+from wengert.compiler.serve import Server  # which needs NumPy, as these do
 from wengert.training import loop, program
 from wengert.training import steps as flat
 from wengert.training.orders import Orders
@@ -155,7 +156,7 @@ def test_a_regularization_in_the_order_of_the_loss(
         parameters = model.parameters()
         compiled = compile(lambda parameters=parameters: penalty(parameters), backend=backend)
         compiled.prepare()
-        assert compiled._runtime.latest().kernel.program.is_symmetric() is is_symmetric
+        assert compiled._server.latest().kernel.program.is_symmetric() is is_symmetric
         found.append(
             run(
                 OPTIMIZERS["momentum"], values, model, backend=backend,
@@ -474,7 +475,7 @@ def test_ctrl_c_comes_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(flat, "PAUSE", 1e-9)
     random.seed(7)
     model = MLP(2, [5, 3])
-    optimizer, calls_until_check, asked = Adam(model, 0.01), Runtime.calls_until_check, []
+    optimizer, calls_until_check, asked = Adam(model, 0.01), Server.calls_until_check, []
 
     def interrupted(*given: Any) -> int:
         asked.append(1)
@@ -482,7 +483,7 @@ def test_ctrl_c_comes_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None
             raise KeyboardInterrupt
         return calls_until_check(*given)
 
-    monkeypatch.setattr(Runtime, "calls_until_check", interrupted)
+    monkeypatch.setattr(Server, "calls_until_check", interrupted)
     history = fit(model, cross_entropy, X, Y, optimizer, 20, 4, seed=1, progress=False, backend="numpy")
     assert history.interrupted
     assert optimizer.steps == 29
@@ -508,13 +509,13 @@ def test_one_way_serves_a_run_from_its_first_step_on(steps: list[int]) -> None:
 
 def test_steps_are_compared_as_often_as_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each counts as one, however many are made at once: those whose number is a power of two are compared."""
-    compared, check = [], Runtime.check_example
+    compared, check = [], Checks.example
 
     def noted(self: Any, entry: Any, *given: Any) -> bool:
         compared.append(entry.calls)
         return check(self, entry, *given)
 
-    monkeypatch.setattr(Runtime, "check_example", noted)
+    monkeypatch.setattr(Checks, "example", noted)
     run(OPTIMIZERS["sgd"], epochs=40)
     assert [calls for calls in compared if calls > 8] == [16, 32, 64, 128]
 

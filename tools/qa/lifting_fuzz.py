@@ -206,7 +206,7 @@ def compare(made: Program, seed: int, poison: bool, backend: str, once: bool = F
             worst = max(worst, difference(gradients(mean, made.parameters), gradients(want, made.parameters)))
             for p in made.parameters:  # the second turn has other numbers
                 p.data = generator.gauss(0.0, 0.6)
-    refused = [entry.fallback_reason for entry in compiled._runtime.entries.values() if entry.fallback_reason]
+    refused = [entry.fallback_reason for entry in compiled._server.entries.values() if entry.fallback_reason]
     return worst, "; ".join(refused), compiled
 
 

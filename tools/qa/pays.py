@@ -57,7 +57,7 @@ def main() -> None:
         compiled = wengert.compile(function, backend="native")
         recorded, made = [seconds(lambda f=compiled: f(0.3, 0.4)) for _ in range(2)]
         plain = statistics.median([seconds(lambda f=function: f(0.3, 0.4).backward()) for _ in range(ROUNDS)])
-        recording = compiled._runtime.latest()
+        recording = compiled._server.latest()
         steps, calls = recording.lifted.program.size + recording.kernel.backward.size, (recorded + made) / plain
         cells = [f"{recording.nodes:,}", f"{steps:,}", f"{1e3 * recorded:.0f} ms", f"{1e3 * made:.0f} ms"]
         cells += [f"{1e6 * plain:.0f} µs", f"{calls:,.0f} calls", f"{calls * recording.nodes / steps:,.0f}"]

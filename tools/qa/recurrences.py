@@ -141,7 +141,7 @@ def program(seed: int, is_short: bool = False) -> Program:
 def run(seed: int, backend: str) -> tuple[float, str, int]:
     """The error of one recurrence, why it was left to the engine, if it was, and how many loops were found."""
     error, refusal, compiled = compare(program(seed), seed, False, backend)
-    made = [made for entry in compiled._runtime.entries.values() for made in entry.specializations]
+    made = [made for entry in compiled._server.entries.values() for made in entry.specializations]
     loops = [step for each in made for step in each.lifted.program.steps if isinstance(step, Loop)]
     return error, refusal, len(loops)
 
@@ -233,8 +233,8 @@ def derivatives_of(seed: int, kind: str, spelling: str, backend: str) -> tuple[f
         if turn:
             for p in made.parameters:
                 p.data = generator.gauss(0.0, 0.6)
-    runtimes = [one._runtime for one in (compiled, *compiled._derivatives.values())]
-    reasons = [entry.fallback_reason for runtime in runtimes for entry in runtime.entries.values()]
+    servers = [one._server for one in (compiled, *compiled._derivatives.values())]
+    reasons = [entry.fallback_reason for server in servers for entry in server.entries.values()]
     return worst, worst_back, "; ".join(reason for reason in reasons if reason)
 
 

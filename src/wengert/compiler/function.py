@@ -135,15 +135,14 @@ class Compiled(CallPath):
         for name in self.static:
             if name not in self.signature.parameters:
                 raise errors.ArgumentError(f"static names {name!r}, but {function.__name__} has no such argument")
-        if "wengert.compiler.runtime" not in sys.modules:
+        if "wengert.compiler.serve" not in sys.modules:
             reserve(IMPORTS, "the compiler's modules")
         with no_fork:
-            from wengert.compiler.runtime import Runtime
+            from wengert.compiler.serve import Server
 
-        self._runtime = Runtime(self, function)
         self._derivatives: dict[Any, Compiled] = {}
         self._bound: dict[int, Compiled] = {}  # see `_bound_to`
-        self.begin(function, self._runtime)
+        self.begin(function, Server(self, function))
 
     def mean(self, *args: Any, **named: Any) -> Any:
         """Return the mean of the results over a batch, as one Value.
@@ -185,7 +184,7 @@ class Compiled(CallPath):
         global variable or anything else outside itself has run once then; it is left to the calls, each of which does
         what the function does.
         """
-        self._runtime.prepare(args, named)
+        self._server.prepare(args, named)
 
     def source(self, language: str = "numpy", *, gradient: bool = True) -> str:
         """Return the array program of the last call as runnable source code.
@@ -202,7 +201,7 @@ class Compiled(CallPath):
             ArgumentError: the language is unknown or cannot express an operation of the user's own, or nothing has been
                 compiled yet.
         """
-        return self._runtime.source(language, gradient)
+        return self._server.source(language, gradient)
 
     def to_jax(self) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return a JAX function for calls like the last one, ``function(parameters, *arguments)``, and the parameters.
@@ -217,14 +216,14 @@ class Compiled(CallPath):
         errors.require("jax", "xla")
         from wengert.compiler.export import to_jax
 
-        return to_jax(self._runtime)
+        return to_jax(self._server)
 
     def to_torch(self) -> Any:
         """Return a `torch.nn.Module` for calls like the last one, in double precision; otherwise like `to_jax`."""
         errors.require("torch", "torch")
         from wengert.compiler.export import RecordedModule
 
-        return RecordedModule(self._runtime)
+        return RecordedModule(self._server)
 
     def _compiled_derivative(self, key: Any, function: Callable[..., Any]) -> Compiled:
         """Compile a derivative of this function in the same way; the same one for each key."""
@@ -248,7 +247,7 @@ class Compiled(CallPath):
         """Describe what was compiled: calls and checks, what runs and by which rule, the sizes of the programs, guards,
         and the reason if the function runs uncompiled.
         """
-        return self._runtime.report()
+        return self._server.report()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind a compiled method to its object."""

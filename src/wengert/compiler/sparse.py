@@ -102,7 +102,7 @@ class SparseDerivative:
 
     def _of_programs(self) -> list[coloring.Pattern]:
         """List the patterns of the programs for calls like the last one, also of one that still waits."""
-        entry = self.compiled._runtime.last
+        entry = self.compiled._server.last
         programs = [] if entry is None else [*entry.specializations, entry.candidate]
         structures = [each.structure for each in programs if each is not None]
         return [x.pattern for x in structures if x is not None and x.pattern is not None]
@@ -113,7 +113,7 @@ class SparseDerivative:
 
     def _refuse(self, own: coloring.Pattern, data: Any, outside: Any) -> None:
         """Raise an error that names an entry outside the given pattern, and the lines that branch, or else define f."""
-        at, entry, where = outside[np.flatnonzero(data[outside])[0]], self.compiled._runtime.last, ""
+        at, entry, where = outside[np.flatnonzero(data[outside])[0]], self.compiled._server.last, ""
         if any(x is own for x in self._of_programs()):
             lines = lines_apart([each.guards for each in entry.specializations])
             where = lines or "; ".join(entry.latest.guards.lines[:3])
@@ -208,9 +208,9 @@ def sparsity(function: Callable[..., Any], argnums: int = 0, order: int = 1) -> 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".* runs uncompiled")  # an error says so
             result = compiled(*args[:place], floats, *args[place + 1 :], **named)
-        entry = compiled._runtime.last
+        entry = compiled._server.last
         try:
-            latest = compiled._runtime.latest()
+            latest = compiled._server.latest()
         except ArgumentError:
             raise ArgumentError(f"{name} cannot be recorded: {entry.fallback_reason or entry.clause}") from None
         programs = [each.kernel.program for each in [*entry.specializations, latest]]

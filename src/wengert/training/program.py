@@ -60,13 +60,13 @@ class CompiledTask:
         self._predictions = self._compiled(_named(model, lambda x: model(_listed(x))))
         self._penalties: Compiled | None = None
         few = [column[:CHUNK] for column in self.data]
-        runtime = self._losses._runtime
+        server = self._losses._server
         try:
             with warnings.catch_warnings(), same_random_numbers():
                 warnings.simplefilter("ignore")  # the reason is reported in one line
                 for n in range(1 + policy.CHANGES):  # two examples, since with one the first call only records
                     self._losses.sum(*[column[:2] for column in few])
-                    reason, waits = self.fallback_reason(), runtime.last_waits()
+                    reason, waits = self.fallback_reason(), server.last_waits()
                     if n and (self._is_compiled() or reason or waits):
                         break
                 if self._is_compiled():
@@ -81,12 +81,12 @@ class CompiledTask:
                         self._penalties = self._compiled_penalty(task.regularization)
         except Exception as error:  # user code that fails with traced numbers runs on the engine
             reason = f"{type(error).__name__}: {error}"
-        last = runtime.last
+        last = server.last
         if not reason and (last is None or (last.candidate is None and not last.specializations)):
             reason = "functions are not traced while a profiler or debugger is active"
         if reason:
             raise RefusedError(reason)
-        path = runtime.latest()
+        path = server.latest()
         self.serves = self._is_compiled() and (work is None or path.least <= work[1])
         self.close: float = path.kernel.agree  # the tolerance, since the engine sums in another order
         arrays = counted(path.lifted.program.size, "array operation")
@@ -95,7 +95,7 @@ class CompiledTask:
     def _compiled(self, function: Callable[..., Any]) -> Compiled:
         """Compile a function for the back end, or by the rule of counts."""
         compiled = Compiled(function, backend=self.backend if self._work is None else None)
-        compiled._runtime.budget.expected = 0 if self._work is None else self._work[0]
+        compiled._server.cache.budget.expected = 0 if self._work is None else self._work[0]
         return compiled
 
     def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:
@@ -108,7 +108,7 @@ class CompiledTask:
         return None if _fallback_reason(penalties) else penalties
 
     def _is_compiled(self) -> bool:
-        last = self._losses._runtime.last
+        last = self._losses._server.last
         return last is not None and bool(last.specializations)
 
     def fallback_reason(self) -> str:
@@ -160,7 +160,7 @@ class CompiledTask:
                 self._penalties = None  # perhaps a schedule: the engine runs it from now on
             want = self.task.loss(self.task.model(x), y).data
         got = float(self._losses.map(*[column[place : place + 1] for column in self.data])[0])
-        last = self._losses._runtime.last
+        last = self._losses._server.last
         if self._differ(want, got) or (last is not None and last.invalidations):
             raise StaleRecordingError("something that the loss or the model reads has changed during the run")
 
@@ -187,7 +187,7 @@ def _arrays(examples: list[Example]) -> list[Any]:
 
 def _fallback_reason(function: Compiled) -> str:
     """Return why the last call of a compiled function ran uncompiled; empty if it ran compiled, or without a call."""
-    last = function._runtime.last
+    last = function._server.last
     return "" if last is None else last.fallback_reason
 
 

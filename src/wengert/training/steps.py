@@ -125,19 +125,19 @@ class Recorded(NamedTuple):
     """A compiled function with the specializations that run its calls here."""
 
     function: Compiled
-    runtime: Any
-    entry: Any  # the runtime's cache entry
+    server: Any
+    entry: Any  # the server's cache entry
     paths: tuple[Specialization, ...]
     data: Sequence[Any]  # an array for each argument, with one row per example; none without arguments
 
     @classmethod
     def of(cls, function: Compiled, data: Sequence[Any]) -> Recorded | None:
         """Look these up; None if the function runs uncompiled."""
-        runtime: Any = function._runtime
+        server: Any = function._server
         batch = [column[:1] for column in data]
-        entry = runtime.entry_for(runtime.arguments(batch, {}, bool(batch)), 1)
+        entry = server.cache.entry_for(server.specializer.read(batch, {}, bool(batch)), 1)
         paths = tuple(entry.specializations)
-        return cls(function, runtime, entry, paths, data) if paths and not entry.is_eager else None
+        return cls(function, server, entry, paths, data) if paths and not entry.is_eager else None
 
     def is_old(self) -> bool:
         """Return True if other specializations run its calls by now."""
@@ -275,7 +275,7 @@ class FlatSteps:
         steps = max(1, int(self.pause // (self.size * self.nodes)))
         for each in self.programs:
             if steps:
-                steps = min(steps, each.runtime.calls_until_check(each.entry, each.paths, partial(ready, each.data)))
+                steps = min(steps, each.server.calls_until_check(each.entry, each.paths, partial(ready, each.data)))
         if steps and self.kernel.is_stale():
             steps = 0
         return self.hosts.least(steps, self.kernel.mark()) if self.hosts.several else steps

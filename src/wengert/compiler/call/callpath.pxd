@@ -69,7 +69,7 @@ cdef class Call:
     cdef object _reduced(self, double value, object spaces, Workspace first, bint with_grads)
 cdef Py_ssize_t _length(object readers) except -1
 cdef class CallPath:
-    cdef public object function, runtime
+    cdef public object function, _server
     cdef public list ones, batches
     cdef public object last
     cdef public long long uses

@@ -1,7 +1,7 @@
 """Serves a call of a compiled function from its specializations.
 
 A `CallPath` finds the `CacheEntry` of the call's signature, which reads the arguments and runs the first specialization
-whose guards pass. Everything else goes to `runtime.py`, which alone records, compiles, compares and falls back. Like
+whose guards pass. Everything else goes to `serve.py`. Like
 the engine, this file runs as it stands and is compiled by Cython, with `callpath.pxd`.
 
 Any number of calls run at once, in several threads or nested: each has a `Call` for its arguments and results, and
@@ -613,10 +613,10 @@ def _length(readers: Sequence[Any]) -> Int:
 class CallPath:
     """The first code that runs when a compiled function is called."""
 
-    def begin(self, function: Any, runtime: Any) -> None:
+    def begin(self, function: Any, server: Any) -> None:
         """Set the function and its fallback."""
         self.function: Any = function
-        self.runtime: Any = runtime
+        self._server: Any = server
         self.ones: list[Any] = []  # the entries of single calls for which there are readers,
         self.batches: list[Any] = []  # and those of batches
         self.is_eager = False  # the function itself runs for all calls
@@ -627,9 +627,9 @@ class CallPath:
         """Call the function on one example."""
         disabled = False
         if in_force:
-            mode = self.runtime.mode()
+            mode = self._server.mode()
             if mode is None:
-                return self.runtime.call(args, named)
+                return self._server.call(args, named)
             disabled = mode
         if self.is_eager:
             return self.function(*args, **named)
@@ -639,14 +639,14 @@ class CallPath:
         """Return the mean, the sum or an array of the results for a batch."""
         disabled = False
         if in_force:
-            mode = self.runtime.mode()
+            mode = self._server.mode()
             if mode is None:
-                return self.runtime.call(args, named, how)
+                return self._server.call(args, named, how)
             disabled = mode
         return self.serve(args, named, how, disabled)
 
     def serve(self, args: tuple[Any, ...], named: dict[str, Any], how: str, disabled: bool) -> Any:
-        """Return the result of the specializations, or let the runtime take over. `how` is mean, sum or map for a
+        """Return the result of the specializations, or let the server take over. `how` is mean, sum or map for a
         batch, and empty for one example; `disabled` is True if no derivatives are wanted.
         """
         entry: CacheEntry
@@ -682,9 +682,9 @@ class CallPath:
                 break
             call.release()
         if is_eager:
-            return self.runtime.eager(self.function, args, named, how) if how else self.function(*args, **named)
+            return self._server.eager(self.function, args, named, how) if how else self.function(*args, **named)
         if found is None:
-            return self.runtime.call(args, named, how)
+            return self._server.call(args, named, how)
         if must_check:
-            return self.runtime.check(entry, served, args, named, how, found)
+            return self._server.check(entry, served, args, named, how, found)
         return found if entry.layout is None else entry.finished(found, how)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends import LIBRARIES, cut, function_of
-from wengert.compiler.runtime import Runtime
+from wengert.compiler.serve import Server
 from wengert.compiler.trace import Specialization, StaticSpec, lines_apart
 from wengert.derivatives import tree_unflatten
 from wengert.errors import ArgumentError
@@ -24,7 +24,7 @@ class Exported:
     fall back to.
 
     Args:
-        runtime: the runtime of the compiled function.
+        server: the server of the compiled function.
         language: the library, by its name in `source`.
         space: the globals of the code.
 
@@ -37,19 +37,19 @@ class Exported:
         ArgumentError: nothing has been compiled yet, or calls like the last one have several specializations.
     """
 
-    def __init__(self, runtime: Runtime, language: str, space: dict[str, Any]) -> None:
-        recording = runtime.latest()
+    def __init__(self, server: Server, language: str, space: dict[str, Any]) -> None:
+        recording = server.latest()
         self.recording: Specialization = recording
-        entry = runtime.last
+        entry = server.last
         assert entry is not None  # else `latest` raises
         several = [*entry.specializations, *([entry.candidate] if entry.candidate is not None else [])]
         if len(several) > 1:
             raise ArgumentError(
-                f"{runtime.name} has {len(several)} specializations (branches at "
+                f"{server.name} has {len(several)} specializations (branches at "
                 f"{lines_apart([each.guards for each in several])}), and only one can be exported: write "
                 "wengert.where, wengert.maximum or wengert.softmax there"
             )
-        self.name: str = runtime.name
+        self.name: str = server.name
         self.signature: Any = entry.signature
         self.xp: Any = space[LIBRARIES[language].name]
         kernel = recording.kernel

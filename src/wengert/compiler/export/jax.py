@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 
 from wengert.compiler.export.exported import Exported
-from wengert.compiler.runtime import Runtime
+from wengert.compiler.serve import Server
 
 __all__ = ["to_jax"]
 
 
-def to_jax(runtime: Runtime) -> tuple[Callable[..., Any], dict[str, Any]]:
+def to_jax(server: Server) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return the function of parameters and arguments, and the parameters: see `Compiled.to_jax`.
 
     It computes in JAX's precision; `jax.enable_x64(True)` sets it to the engine's.
     """
-    exported = Exported(runtime, "jax", {"jax": jax, "jnp": jnp})
+    exported = Exported(server, "jax", {"jax": jax, "jnp": jnp})
 
     def function(parameters: dict[str, Any], *args: Any, **named: Any) -> Any:
         numbers = [_of_own(jnp.asarray(parameters[name]), own) for name, own in exported.own.items()]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from wengert.compiler.export.exported import Exported
-from wengert.compiler.runtime import Runtime
+from wengert.compiler.serve import Server
 
 __all__ = ["RecordedModule"]
 
@@ -15,9 +15,9 @@ __all__ = ["RecordedModule"]
 class RecordedModule(torch.nn.Module):
     """The function as a module: see `Compiled.to_torch`. Constants, indices and masks are its buffers."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, server: Server) -> None:
         super().__init__()
-        self._exported = Exported(runtime, "torch", {"torch": torch})
+        self._exported = Exported(server, "torch", {"torch": torch})
         self._mixed: dict[str, bool] = {}
         for name, numbers in self._exported.parameters.items():
             own = self._exported.own[name]

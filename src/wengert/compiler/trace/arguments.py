@@ -281,6 +281,12 @@ class Signature:
         self.is_warned: bool = any(x.is_warned for x in foreign)
         self._objects: list[Itself] = [found for x in fixed for found in objects_in(x.key)]
 
+    def __str__(self) -> str:
+        """Describe the arguments for a log: their names, the types of their numbers, and the shapes of arrays."""
+        each = [f"{x.name}: {x.number.__name__}{[*x.shape] if x.shape else ''}" for x in self.leaves]
+        fixed = [name for name, arrays in self.arrays.items() if not arrays]
+        return f"{'a batch of ' * self.batched}({', '.join([*each, *fixed])})"
+
     def is_alive(self) -> bool:
         """Return True if a call can still have it: the objects in it exist."""
         return all(x.is_alive() for x in self._objects)
