@@ -58,7 +58,7 @@ ROWS: dict[str, Expr] = {
     "softplus": ("softplus", X),
     "two of them": ("mul", ("gelu", ("erf", X)), ("gelu", ("erf", X))),
 }
-MOST = 100  # calls of Python functions for each part: a rule of the table makes some for each operation
+MOST = 60  # calls of Python functions for each part: a rule of the table makes some for each operation
 
 
 def calls_of(work: Callable[[], Any]) -> int:

@@ -71,7 +71,7 @@ class _Values:
         operands = part[1:]
         if part[0] == "where" and isinstance(self.memo.get(id(part[1])), bool):
             operands = (part[2 if self.memo[id(part[1])] else 3],)
-        elif part[0] == "guarded":
+        elif part[0] == "guarded" and part[3][0] != "const":
             operands = part[3], part[1]
         return next((x for x in operands if x[0] != "const" and id(x) not in self.memo), None)
 
@@ -81,7 +81,7 @@ class _Values:
     def compute(self, expr: Expr) -> Truth:
         name, *branches = expr
         to = self.to
-        if name == "where":
+        if name == "where" or (name == "guarded" and branches[2][0] == "const"):  # what is derived of a rare branch
             condition = self.of(branches[0])
             if isinstance(condition, bool):
                 return self.of(branches[1 if condition else 2])
