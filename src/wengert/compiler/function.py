@@ -201,7 +201,8 @@ class Compiled(CallPath):
             ArgumentError: the language is unknown or cannot express an operation of the user's own, or nothing has been
                 compiled yet.
         """
-        return self._server.source(language, gradient)
+        source: str = self._server.source(language, gradient)
+        return source
 
     def to_jax(self) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return a JAX function for calls like the last one, ``function(parameters, *arguments)``, and the parameters.
@@ -247,7 +248,8 @@ class Compiled(CallPath):
         """Describe what was compiled: calls and checks, what runs and by which rule, the sizes of the programs, guards,
         and the reason if the function runs uncompiled.
         """
-        return self._server.report()
+        report: str = self._server.report()
+        return report
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind a compiled method to its object."""

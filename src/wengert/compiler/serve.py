@@ -160,8 +160,9 @@ class Server:
             if own.results:  # results of earlier rows are compared, too
                 self.specializer.began = min(began, self.specializer.began)
             own.add(row, result, run, watch)
-            recorded = watch is not None
-            return recorded and self.specializer.record(entry, own.arguments, row, result, watch, run, at_once)
+            if watch is None:
+                return False
+            return self.specializer.record(entry, own.arguments, row, result, watch, run, at_once)
 
     def before(self, entry: CacheEntry, arguments: Arguments, row: int, how: str, partial: Any) -> Any:
         """Return the results of specializations for the rows before one, which may have side effects; None for no rows.

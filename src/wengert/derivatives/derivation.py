@@ -130,7 +130,7 @@ def compiled_method(function: Any) -> Any:
     Python 3.13 on; anything else as it is.
     """
     if type(function) is MethodType and is_compiled(function.__func__):
-        return function.__func__.__get__(function.__self__)  # type: ignore[attr-defined]
+        return function.__func__.__get__(function.__self__)
     return function
 
 

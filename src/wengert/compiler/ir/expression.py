@@ -12,6 +12,7 @@ part once, however often it occurs, and keeps it shared; and nothing recurs, as 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
@@ -290,15 +291,15 @@ def cotangents(
                 give(x, 1, share * _symbolic(own))
                 continue
             test = Symbolic(condition)
-            give(part, 2, _in_branches(share, lambda g, test=test, name=name: _choice(test, g, 0.0, name)))
-            give(part, 3, _in_branches(share, lambda g, test=test: _choice(test, 0.0, g)))
+            give(part, 2, _in_branches(share, functools.partial(_choice, test, y=0.0, name=name)))
+            give(part, 3, _in_branches(share, functools.partial(_choice, test, 0.0)))
         elif name == "mul" and equal(part[1], part[2]):
             twice = 2.0 * _symbolic(part[1])
-            give(part, 1, _in_branches(share, lambda g, twice=twice: g * twice))
+            give(part, 1, _in_branches(share, functools.partial(_product, slope=twice)))
         else:
             for place, derivative in enumerate(partials(part, own or part, nonnegative, rules, signs), 1):
                 if part[place][0] not in ("const", "mask") and derivative is not None:
-                    give(part, place, _in_branches(share, lambda g, slope=derivative: times(g, slope)))
+                    give(part, place, _in_branches(share, functools.partial(times, slope=derivative)))
     return {k: _expr(total) for k, total in received.items()}
 
 
@@ -320,11 +321,11 @@ def _added(x: Any, y: Any) -> Any:
     both = isinstance(x, Symbolic) and isinstance(y, Symbolic) and x.expr[0] == y.expr[0] == "guarded"
     if not both or x.expr[1] is not y.expr[1]:
         return x + y
-    branches = [
+    taken, other = [
         _symbolic(b) if a == ZERO else _symbolic(a) if b == ZERO else _added(_symbolic(a), _symbolic(b))
         for a, b in zip(x.expr[2:], y.expr[2:], strict=True)
     ]
-    return _choice(Symbolic(x.expr[1]), *branches, "guarded")
+    return _choice(Symbolic(x.expr[1]), taken, other, "guarded")
 
 
 def _in_branches(share: Any, change: Callable[[Any], Any]) -> Any:

@@ -434,8 +434,8 @@ class _Trace:
             self.integers.append(Integer(self.recorder, number, node, name, fixed))
             return node, self.integers[-1]
         if leaf.kind == "b":
-            made = Bool(self.recorder, number, node)
-            return node, made.concrete() if self.recorder.tells_bools else made
+            outcome = Bool(self.recorder, number, node)
+            return node, outcome.concrete() if self.recorder.tells_bools else outcome
         made = Number(self.recorder, number, node)
         if leaf.is_mixed:
             made.doubt = self.mixed.setdefault(name, Mixed(self.recorder, math.prod(leaf.shape)))

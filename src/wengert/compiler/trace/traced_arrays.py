@@ -197,21 +197,21 @@ class TracedArray(np.ndarray):
 
     def copy(self, order: Any = "C") -> Any:
         """Return a copy, whose layout nobody asks for."""
-        made = super().copy(order)
+        made: Any = super().copy(order)
         made.of_argument, made.perhaps_copied = self.of_argument and order in ("A", "K"), False
         return made
 
     def flatten(self, order: Any = "C") -> Any:
         """Return a copy of one axis."""
         _check_order(order)
-        made = super().flatten(order)
+        made: Any = super().flatten(order)
         made.of_argument = made.perhaps_copied = False
         return made
 
     def ravel(self, order: Any = "C") -> Any:
         """Return the numbers on one axis; whether in the same memory is not known for an argument."""
         _check_order(order)
-        made = super().ravel(order)
+        made: Any = super().ravel(order)
         made.perhaps_copied = self.of_argument
         return made
 

@@ -19,8 +19,9 @@ MACROS = re.compile(
     "(M|FP|HUGE|CMPLX|SNAN|U?INT|SIG|SIZE|PTRDIFF|WCHAR|WINT|FLT|DBL|LDBL|EXIT|RAND|MB|MATH|FD|BIG|LITTLE|PDP|BYTE)_"
     "|(U?INT|CMPLX|SNAN)([A-Z0-9]|$)|W[A-Z]{5,}$|_|.*_t$"
 )
-# What <math.h>, <stdlib.h>, <string.h> and <stdint.h> declare, BSD, X/Open and GNU included, up to glibc 2.43, and functions of other
-# headers that compilers know or that every program has: a function of such a name would take their place.
+# What <math.h>, <stdlib.h>, <string.h> and <stdint.h> declare, BSD, X/Open and GNU included, up to glibc 2.43, and
+# functions of other headers that compilers know or that every program has: a function of such a name would take their
+# place.
 LIBRARY = """a64l abort abs access acos acosh acospi alarm aligned_alloc alloca arc4random arc4random_buf
 arc4random_uniform asin asinh asinpi at_quick_exit atan atan2 atan2pi atanh atanpi atexit atof atoi atol atoll basename
 bcmp bcopy be16toh be32toh be64toh bsearch bzero cabs cacos cacosh call_once calloc canonicalize canonicalize_file_name
