@@ -321,7 +321,7 @@ def test_whole_numbers_beside_others_may_choose() -> None:
     numbers = wengert.compile(lambda x: w[0] * x[0] + w[1] * x[1])
     for both in ([1, 0.5], [0.5, 1], [0.25, 0.5]):
         same(numbers(both), w[0] * both[0] + w[1] * both[1], w)
-    assert entries(numbers) == 1
+    assert entries(numbers) <= 2  # floats alone may have a signature of their own
     lifted(numbers)
 
 
