@@ -63,6 +63,8 @@ LOCALS = frozenset(  # these load one variable, or two
     ["LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK",
      "LOAD_FAST_LOAD_FAST"]
 )  # fmt: skip
+CONSTANTS = frozenset(["LOAD_COMMON_CONSTANT", "LOAD_CONST", "LOAD_SMALL_INT"])  # and these a constant
+COMMON: tuple[Any, ...] = tuple(getattr(dis, "_common_constants", ()))  # those of LOAD_COMMON_CONSTANT, by place
 ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD"])
 CLASS = ATTRIBUTES | {"MATCH_CLASS"}  # these may read the class of an object
 BOOLS = (bool, np.bool_)
@@ -166,7 +168,7 @@ def _reach(steps: list[Any], end: int) -> tuple[int, int]:
 
 def _side(steps: list[Any], start: int, end: int) -> Any:
     first = steps[start]
-    if end == start + 1 and first.opname == "LOAD_CONST":
+    if end == start + 1 and first.opname in CONSTANTS:
         return _loaded(first)
     if end == start + 1 and first.opname in LOCALS and isinstance(first.argval, str):
         return _held(steps, first.argval)
@@ -209,13 +211,16 @@ def _called(steps: list[Any], at: int) -> tuple[Any, ...]:
 
 def _loaded(step: Any) -> tuple[Any] | str | None:
     """Return the constant, in a tuple, or the name of the global that an instruction loads; None for anything else."""
-    if step is not None and step.opname == "LOAD_CONST":
-        return (step.argval,) if _is_hashable(step.argval) else None
-    return step.argval if step is not None and step.opname == "LOAD_GLOBAL" else None
+    if step is None or step.opname not in CONSTANTS:
+        return step.argval if step is not None and step.opname == "LOAD_GLOBAL" else None
+    x = step.argval
+    if step.opname == "LOAD_COMMON_CONSTANT":  # of which Python 3.14 tells the place only
+        x = COMMON[step.arg] if step.arg < len(COMMON) else Unknown
+    return (x,) if _is_hashable(x) else None
 
 
 def _is_hashable(x: Any) -> bool:
-    return x is None or x is Ellipsis or isinstance(x, (str, bytes, *BOOLS, *NUMBERS))
+    return x is None or x is Ellipsis or isinstance(x, (str, bytes, *BOOLS, *NUMBERS)) or any(x is y for y in COMMON)
 
 
 def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
