@@ -218,6 +218,16 @@ def test_a_constant_is_seen_however_python_loads_it(constant: str, asked: str) -
         assert bytecode.tells_bools(namespace["f"].__code__, {}) is (type(expected) is bool)
 
 
+@pytest.mark.parametrize("count", [0, 300])
+def test_an_object_that_two_branches_give_is_any_object(count: int) -> None:
+    """With many variables, jumps lead to the prefix of the instruction that loads one."""
+    namespace: dict[str, Any] = {}
+    lines = ["def f(m, x, y):", *[f"    v{n} = {n}.5" for n in range(count)], "    v = x", "    w = y"]
+    exec("\n".join([*lines, "    return (w if m else None) is v"]), namespace)
+    assert bytecode.bytecode_of(namespace["f"].__code__).compared[0][0] is None
+    assert bytecode.tells_objects(namespace["f"].__code__, {})
+
+
 def gathered(x: Any) -> Any:
     return W * x if any(each > 0.5 for each in [x, 2.0]) and all(each > -9.0 for each in (x,)) else W
 
