@@ -207,7 +207,7 @@ def test_a_constant_is_seen_however_python_loads_it(constant: str, asked: str) -
     """Each Python has other opcodes for some: small numbers, None, True, empty text."""
     namespace: dict[str, Any] = {}
     exec("def f(n):\n    return " + asked.format(constant, constant), namespace)
-    ((left, right),) = bytecode.bytecode_of(namespace["f"].__code__).compared
+    ((left, right),) = bytecode.bytecode_of(namespace["f"].__code__).compares
     (of,) = left if asked.startswith("{}") else right
     expected = eval(constant)
     assert type(of) is type(expected)
@@ -224,7 +224,7 @@ def test_an_object_that_two_branches_give_is_any_object(count: int) -> None:
     namespace: dict[str, Any] = {}
     lines = ["def f(m, x, y):", *[f"    v{n} = {n}.5" for n in range(count)], "    v = x", "    w = y"]
     exec("\n".join([*lines, "    return (w if m else None) is v"]), namespace)
-    assert bytecode.bytecode_of(namespace["f"].__code__).compared[0][0] is None
+    assert bytecode.bytecode_of(namespace["f"].__code__).compares[0][0] is None
     assert bytecode.tells_objects(namespace["f"].__code__, {})
 
 

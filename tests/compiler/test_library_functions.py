@@ -235,7 +235,19 @@ def test_statistics_of_numbers_that_are_nearly_equal(name: str) -> None:
             assert type(compiled(row)) is type(want)
 
 
-@pytest.mark.parametrize("numbers", [np.array(ROWS[0]), [np.float64(x) for x in ROWS[0]], [1, 2, 4], [1.5, 2, 4], []])
+@pytest.mark.parametrize("name", ["variance", "stdev", "pvariance", "pstdev", "mean", "fmean"])
+def test_statistics_of_ints_and_floats(name: str) -> None:
+    """They ask each number for its type: which are ints is not part of a signature."""
+    function = getattr(statistics, name)
+    compiled = wengert.compile(lambda xs: function(xs))
+    several = [[1.5, 2, 4], [1, 2.5, 4], [1.5, 2, 4.0]] * 2
+    with pytest.warns(UserWarning, match="depends on which numbers in a list are ints and which floats: pass floats"):
+        got = [compiled(numbers) for numbers in several]
+    want = [function(numbers) for numbers in several]
+    assert [(x, type(x)) for x in got] == [(x, type(x)) for x in want]
+
+
+@pytest.mark.parametrize("numbers", [np.array(ROWS[0]), [np.float64(x) for x in ROWS[0]], [1, 2, 4], []])
 @pytest.mark.parametrize("name", ["variance", "stdev", "pvariance", "pstdev", "mean", "fmean"])
 def test_statistics_have_the_type_of_the_plain_function(name: str, numbers: Any) -> None:
     function = getattr(statistics, name)

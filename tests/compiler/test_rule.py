@@ -368,13 +368,13 @@ def test_prepare_has_all_done_before_the_first_call(monkeypatch: pytest.MonkeyPa
 
 def test_prepare_compares_with_the_run_that_was_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[Any] = []
-    one = Checks.one
+    single = Checks.single
 
     def noted(self: Any, entry: Any, served_by: Any, own: Any, result: Any) -> Any:
         compared.extend([own.of(0), own.of(0)])  # does not run the function
-        return one(self, entry, served_by, own, result)
+        return single(self, entry, served_by, own, result)
 
-    monkeypatch.setattr(Checks, "one", noted)
+    monkeypatch.setattr(Checks, "single", noted)
     compiled = wengert.compile(line)
     compiled.prepare(0.5, y=0.3)
     assert compared[0] is compared[1]

@@ -219,13 +219,13 @@ def test_other_examples_are_checked_each_time(count: int, monkeypatch: pytest.Mo
     from wengert.compiler.checks import Checks
 
     seen: list[int] = []
-    agrees = Checks.agrees
+    agrees = Checks.matches
 
     def watched(self: Any, entry: Any, made: Any, arguments: Any, example: Any, result: Any) -> bool:
         seen.append(int(example[0]))
         return agrees(self, entry, made, arguments, example, result)
 
-    monkeypatch.setattr(Checks, "agrees", watched)
+    monkeypatch.setattr(Checks, "matches", watched)
     w = Value(1.0)
     loss = wengert.compile(lambda x: w * x)
     X = np.arange(float(count))

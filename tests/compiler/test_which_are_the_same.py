@@ -314,7 +314,7 @@ def test_what_asks_for_no_argument_is_read_as_before(function: Callable[..., Any
     for n in range(8):
         x = [0.25, 0.5 + n]
         assert compiled(x).data == pytest.approx(function(x).data)
-    assert not compiled.runtime.tells_objects
+    assert not compiled._server.specializer.tells_objects
     assert "uncompiled" not in compiled.report()
 
 
@@ -358,4 +358,4 @@ def test_pairs_of_rows_are_compiled() -> None:
         rows = [first, [float(f"{n}.5"), float(f"{n}.25")], first if n in (4, 5, 9) else second]
         assert compiled(rows).data == pytest.approx(pairs_of_rows(rows).data)
     assert "uncompiled" not in compiled.report()
-    assert len(compiled.runtime.entries) == 2  # with a row twice, and without
+    assert len(compiled._server.entries) == 2  # with a row twice, and without

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler import policy
+from wengert.compiler import comparison, policy
 from wengert.compiler.call import CacheEntry
-from wengert.compiler.comparison import difference, matches, pulls_back_alike
 from wengert.compiler.fallback import Fallback
 from wengert.compiler.log import log
 from wengert.compiler.specialize import Specializer
@@ -49,15 +48,18 @@ class OwnResults:
     def __init__(self, function: Any, read: Callable[[], Arguments], call: Callable[[], Any] | None = None) -> None:
         self.function: Any = function
         self._read: Callable[[], Arguments] = read
+        self._arguments: Arguments | None = None
         self._call: Callable[[], Any] | None = call
         self.results: dict[int, Any] = {}
         self.runs: dict[int, Any] = {}
         self.watch: PurityCheck | None = None
 
-    @functools.cached_property
+    @property
     def arguments(self) -> Arguments:
         """The arguments of the call."""
-        return self._read()
+        if self._arguments is None:
+            self._arguments = self._read()
+        return self._arguments
 
     def __contains__(self, row: int) -> bool:
         return row in self.results or row in self.runs
@@ -103,7 +105,7 @@ class Checks:
         self.specializer: Specializer = specializer
         self.fallback: Fallback = fallback
 
-    def one(self, entry: CacheEntry, served_by: Specialization, own: OwnResults, result: Any) -> Any:
+    def single(self, entry: CacheEntry, served_by: Specialization, own: OwnResults, result: Any) -> Any:
         """Compare the result of a call on one example with the function, and return the right one; a derivative with a
         product of it with a vector, from a run of its function if there was one.
         """
@@ -113,17 +115,17 @@ class Checks:
             sampled = derived.sample(served_by.checked, own.runs.get(0), of_program is not None)
             sample = self.specializer.observe(entry, functools.partial(own.arguments.eager, sampled))
             alike = derived.matches(result, sample, served_by.kernel.agree)
-            if alike and pulls_back_alike(served_by, *derived.weighted(result, sample, served_by.checked)):
+            if alike and comparison.pulls_back_alike(served_by, *derived.weighted(result, sample, served_by.checked)):
                 self._count(entry, served_by)
                 return result
         wanted = self.specializer.observe(entry, functools.partial(own.of, 0))
-        if matches(result, result_of(wanted), served_by):  # nearly always
+        if comparison.matches(result, result_of(wanted), served_by):  # nearly always
             self._count(entry, served_by)
             return wanted if entry.is_eager else result
         arrays = own.arguments.arrays
-        return result if self.agrees(entry, served_by, own.arguments, arrays, wanted) else wanted
+        return result if self.matches(entry, served_by, own.arguments, arrays, wanted) else wanted
 
-    def some(self, entry: CacheEntry, shares: list[Any], arguments: Arguments, own: dict[int, Any]) -> bool:
+    def batch(self, entry: CacheEntry, shares: list[Any], arguments: Arguments, own: dict[int, Any]) -> bool:
         """Compare some examples of a batch with the function, and add its results to `own`: the first distinct ones of
         each specialization, later another one each time. False if one of them differs.
         """
@@ -143,7 +145,7 @@ class Checks:
                         raised = f"the function raises {type(error).__name__}, the array program does not"
                         self.fallback.drop(entry, specialization, raised)
                         return False
-                if not self.agrees(entry, specialization, arguments, arguments.example(row), own[row]):
+                if not self.matches(entry, specialization, arguments, arguments.example(row), own[row]):
                     return False
         return True
 
@@ -161,9 +163,9 @@ class Checks:
         if serving is None:
             return False
         result = self.specializer.observe(entry, arguments.prepared(self.function, row))
-        return self.agrees(entry, serving, arguments, example, result)
+        return self.matches(entry, serving, arguments, example, result)
 
-    def agrees(
+    def matches(
         self,
         entry: CacheEntry,
         specialization: Specialization,
@@ -172,7 +174,7 @@ class Checks:
         result: Any,
     ) -> bool:
         """Return True if a specialization gives the function's result for an example; else drop it."""
-        reason = difference(specialization, entry.layout, arguments, example, result_of(result))
+        reason = comparison.difference(specialization, entry.layout, arguments, example, result_of(result))
         if not reason:
             self._count(entry, specialization)
             return not entry.is_eager

@@ -94,7 +94,7 @@ class Server:
         while not (entry.is_eager or self.must_be_eager()):
             ran = self.run(entry, arguments, 1, "")
             if ran.found is not None:
-                return self.checks.one(entry, ran.ran, own, ran.found) if ran.must_check() else ran.found
+                return self.checks.single(entry, ran.ran, own, ran.found) if ran.must_check() else ran.found
             if not ran.was_finite:
                 entry.not_finite += 1
                 break
@@ -131,7 +131,7 @@ class Server:
                 if ran.partial is None:
                     break
             checked = dict(own.results)  # also of later rows
-            if is_pure and ran.must_check() and not self.checks.some(entry, shares, arguments, checked):
+            if is_pure and ran.must_check() and not self.checks.batch(entry, shares, arguments, checked):
                 return self.each(arguments, how, checked)
             result = ran.found
             if result is None:
@@ -214,10 +214,10 @@ class Server:
         if not how:
             call = functools.partial(self.function, *args, **named)
             own = OwnResults(self.function, lambda: self.specializer.read(args, named, False), call)
-            return self.checks.one(entry, shares[0][0], own, found)
+            return self.checks.single(entry, shares[0][0], own, found)
         arguments = self.specializer.read(args, named, True)
         results: dict[int, Any] = {}
-        if not self.checks.some(entry, shares, arguments, results):
+        if not self.checks.batch(entry, shares, arguments, results):
             return self.each(arguments, how, results)
         return entry.finished(found, how)
 
@@ -242,7 +242,7 @@ class Server:
             ran = self.run(entry, arguments, 1, "")
             if ran.ran is not None:
                 if ran.found is not None:
-                    self.checks.one(entry, ran.ran, own, ran.found)
+                    self.checks.single(entry, ran.ran, own, ran.found)
                     ran.ran.checked = policy.CHECKED_CALLS
                 return
             if not self.prepared(entry, 0, own, ran, at_once=True) and own.watch is None:

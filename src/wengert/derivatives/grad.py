@@ -443,10 +443,16 @@ class FunctionRun:
         self.result = result
         self.start = start
         self._product: Product | None = None  # once it has been asked for
+        self._linearized: list[tuple[LinearMap, Numbers, Numbers] | None] = []  # likewise
 
-    @functools.cached_property
+    @property
     def linearized(self) -> tuple[LinearMap, Numbers, Numbers] | None:
         """The linear map of what the derivative is of, its outputs and inputs; None if this run does not tell."""
+        if not self._linearized:
+            self._linearized.append(self._linearize())
+        return self._linearized[0]
+
+    def _linearize(self) -> tuple[LinearMap, Numbers, Numbers] | None:
         first, last, start = self.derivations[0], self.derivations[-1], self.start
         order = len(self.derivations) + (last.kind == "hvp")
         is_told = order == 1 or (

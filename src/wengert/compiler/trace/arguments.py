@@ -320,7 +320,7 @@ class Arguments:
         """List the names of the arguments that are not defaults, in order."""
         return [name for name in self.signature.shapes if name in self.passed]
 
-    def told(self) -> set[int] | None:
+    def distinguished(self) -> set[int] | None:
         """Return the identities of the objects of which the signature tells whether they are the same; None for all."""
         if self.signature.tells_objects:
             return None
@@ -369,7 +369,7 @@ class Arguments:
         """
         arrays = iter(example)
         known: dict[int, Any] = {}
-        told = self.told()
+        told = self.distinguished()
 
         def put(leaf: ArraySpec | StaticSpec, original: Any) -> Any:
             if isinstance(leaf, StaticSpec):

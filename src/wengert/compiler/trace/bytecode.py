@@ -84,7 +84,7 @@ class Bytecode(NamedTuple):
         attributes: all names in it: of attributes, globals and modules.
         imported: the modules that it may import.
         identities: by what it asks ``x is ...``: a constant in a tuple, the name of a global, or None for any object.
-        compared: both sides of each ``x is y``, like `identities`; with dots for an attribute of a global, and `OWN`
+        compares: both sides of each ``x is y``, like `identities`; with dots for an attribute of a global, and `OWN`
             for a variable that holds an object which is not of the types in `REPLACED`.
         assigns_items: True if it may assign items, or change an object in place.
     """
@@ -95,7 +95,7 @@ class Bytecode(NamedTuple):
     imported: tuple[str, ...]
     identities: tuple[tuple[Any] | str | None, ...]
     assigns_items: bool
-    compared: tuple[tuple[Any, Any], ...] = ()
+    compares: tuple[tuple[Any, Any], ...] = ()
 
 
 OWN = object()
@@ -107,7 +107,7 @@ def bytecode_of(code: CodeType) -> Bytecode:
     read, written, imported, identities = set(), set(), [], []
     names, assigns_items, before = frozenset(code.co_names), False, None
     steps = list(_steps(code))
-    compared: list[tuple[Any, Any]] = []
+    compares: list[tuple[Any, Any]] = []
     for n, step in enumerate(steps):
         name = step.opname
         if name in READ:
@@ -117,7 +117,7 @@ def bytecode_of(code: CodeType) -> Bytecode:
         elif name in IMPORTED:
             imported.append(step.argval)
         elif name in IDENTITY:
-            compared.append(_sides(steps, n))
+            compares.append(_sides(steps, n))
             identities.append(
                 None if step.is_jump_target else _loaded(before)
             )  # then more than one object may be there
@@ -128,7 +128,7 @@ def bytecode_of(code: CodeType) -> Bytecode:
         before = step
     return Bytecode(
         *(frozenset(read), frozenset(written), names, tuple(imported)),
-        *(tuple(dict.fromkeys(identities)), assigns_items, tuple(compared)),
+        *(tuple(dict.fromkeys(identities)), assigns_items, tuple(compares)),
     )
 
 
@@ -263,8 +263,8 @@ def tells_numbers(code: CodeType, names: Mapping[str, Any]) -> bool:
     """Return True for code that asks whether a number is a constant itself: ``n is 0``, ``x is math.nan``. Its globals
     are `names`.
     """
-    sides = [_global(side, names) for pair in bytecode_of(code).compared for side in pair]
-    return any(isinstance(x, (*NUMBERS, np.number)) and not isinstance(x, BOOLS) for x in sides)
+    sides = [_global(side, names) for pair in bytecode_of(code).compares for side in pair]
+    return any(type(x) in NUMBERS or isinstance(x, np.number) for x in sides)
 
 
 def tells_objects(code: CodeType, names: Mapping[str, Any], own: bool = False) -> bool:
@@ -273,7 +273,7 @@ def tells_objects(code: CodeType, names: Mapping[str, Any], own: bool = False) -
     """
     return any(
         all((own or side is not OWN) and isinstance(_global(side, names), (*REPLACED, Unknown)) for side in pair)
-        for pair in bytecode_of(code).compared
+        for pair in bytecode_of(code).compares
     )
 
 

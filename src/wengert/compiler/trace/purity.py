@@ -250,8 +250,9 @@ class PurityCheck:
         new = set(attributes) - self.mentioned
         self.mentioned |= attributes
         self.tells_bools |= tells_bools(code, names)
-        self.tells_objects |= tells_objects(code, names)
-        self.tells_own |= tells_objects(code, names, own=True)
+        if names.get("__name__") != "contextlib":  # which asks it of exceptions
+            self.tells_objects |= tells_objects(code, names)
+            self.tells_own |= tells_objects(code, names, own=True)
         if tells_numbers(code, names):
             self.effect = self.effect or "it asks by `is` whether a number is a constant: write =="
         if written:

@@ -313,7 +313,7 @@ class _Trace:
         self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
         self.recorder.nests = nests
         self.inputs: dict[str, Any] = {}
-        self.told: set[int] | None = arguments.told()
+        self.distinguished: set[int] | None = arguments.distinguished()
         self.mixed: dict[str, Mixed] = {}
         self.integers: list[Integer] = []
         self.value_inputs: list[str] = []
@@ -425,7 +425,7 @@ class _Trace:
         if leaf.kind == "v":
             node = Value(x._data)
             self.recorder.arguments[id(node)] = node
-            if self.told is not None and id(x) not in self.told:
+            if self.distinguished is not None and id(x) not in self.distinguished:
                 self.recorder.listed.add(id(node))
             return node, node
         number = leaf.number(next(integers, int(x)) if leaf.kind == "i" else x)

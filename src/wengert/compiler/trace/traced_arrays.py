@@ -532,9 +532,9 @@ def _settle(x: Any) -> None:
     for item in x.flat:
         if is_traced(item) and item.doubt:
             members.setdefault(item.doubt, set()).add(id(item))
-        elif isinstance(number_of(item), float):
-            return
-    if members and not any(type(doubt) is Mixed and len(those) >= doubt.count for doubt, those in members.items()):
+    if not members or any(isinstance(number_of(x), float) for x in x.flat if not (is_traced(x) and x.doubt)):
+        return
+    if not any(type(doubt) is Mixed and len(those) >= doubt.count for doubt, those in members.items()):
         next(iter(members))()
 
 
