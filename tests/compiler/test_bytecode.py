@@ -398,6 +398,22 @@ def test_an_opcode_never_seen_costs_speed_and_never_truth(opcode: str, invented:
         assert changing(function, wengert.compile) == changing(function, lambda f: f), function.__name__
 
 
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("asked", ["n is 0", "n is (1 if n < 9 else 0)", "n is 1.5", "any(n is k for k in (1.5, 0))"])
+def test_an_opcode_never_seen_that_loads_a_number_or_compares(asked: str, invented: Callable[[str], None]) -> None:
+    namespace: dict[str, Any] = {"w": W}
+    exec(f"def f(n):\n    return w * n if {asked} else w + n\n\nnumber = 1.5", namespace)
+    f, same = namespace["f"], namespace["number"]
+    for opcode in {step.opname for step in dis.get_instructions(f)}:
+        for points in ([5, 6, 7, 0, 1, 0], [0, 0, 1, 1, 0], [2.5, 3.5, same, same, 2.5], [same, 2.5, same]):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(dis, "get_instructions", dis.get_instructions)
+                invented(opcode)
+                compiled = wengert.compile(f)
+                assert [compiled(n).data for n in points] == [f(n).data for n in points], (opcode, points)
+
+
 def test_every_opcode_of_this_python_is_on_a_list() -> None:
     """Else functions are slow on it: each new Python's opcodes are looked at, and listed in bytecode.py."""
     internal = ("INSTRUMENTED_", "RESERVED", "ENTER_EXECUTOR", "INTERPRETER_EXIT", "TRACE_RECORD")

@@ -254,7 +254,7 @@ def defined_within(x):
 @pytest.mark.parametrize("name", ["derivative", "asked", "defined_within"])
 @pytest.mark.parametrize("before", [False, True])
 def test_annotations_are_evaluated_when_they_are_asked_for(name: str, before: bool) -> None:
-    """Which Python 3.14 does once: the run that is recorded calls what the run before did not, or the other way round."""
+    """Python 3.14 does that once: one of two runs calls what the other one does not."""
     plain, namespace = [{"grad": grad, "w": weight} for _ in range(2)]
     code = compile(ANNOTATED, "annotated.py", "exec", dont_inherit=True)  # not as text, as in this file
     exec(code, plain)

@@ -83,6 +83,7 @@ class ForeignSpec(StaticSpec):
 LARGE = ForeignSpec(
     "an integer among the arguments is beyond 2**53, where not each is a float: pass float(n)", is_warned=False
 )
+SMALL = [n for n in range(-(1 << 10), 1 << 12) if int(str(n)) is n]  # numbers of which Python has one object each
 DEEP = ForeignSpec(f"an argument is nested more than {DEPTH} levels deep: pass its numbers in a list or an array")
 MANY = ForeignSpec(f"an argument has more than {PARTS:,} parts: pass numbers in arrays, or in lists of one type")
 
@@ -481,13 +482,14 @@ class Reader:
             the signature tells which are.
 
     Attributes:
-        elsewhere: by identity the objects that recorded runs read, but not from the arguments.
+        elsewhere: by identity the objects that recorded runs read, but not from the arguments, and small whole numbers,
+            which are the same objects wherever they come from.
     """
 
     def __init__(self, signature: inspect.Signature, static: Sequence[str], tells_objects: bool = False) -> None:
         self.signature: inspect.Signature = signature
         self.tells_objects: bool = tells_objects
-        self.elsewhere: dict[int, Any] = {}
+        self.elsewhere: dict[int, Any] = {id(n): n for n in SMALL} if tells_objects else {}
         self.static: frozenset[str] = frozenset(static)
         self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those in use
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
@@ -556,10 +558,12 @@ class Reader:
         """
         if not batched:
             every = [(name, part) for name, x in originals.items() for part in _parts(x)]
-            name = next((name for name, x in every if id(x) in self.elsewhere), None)
-            return [id(part) for _, part in every], None if name is None else ForeignSpec(
-                f"it asks whether two objects are the same, and {name} is, or has in it, an object that it reads "
-                "elsewhere, too: pass a number or a flag that tells"
+            name, x = next(((name, x) for name, x in every if id(x) in self.elsewhere), ("", None))
+            what, instead = "an object that it reads elsewhere, too", "pass a number or a flag that tells"
+            if type(x) is int:
+                what, instead = "an int that may be one it has from elsewhere", "write ==, or pass floats"
+            return [id(part) for _, part in every], None if x is None else ForeignSpec(
+                f"it asks whether two objects are the same, and {name} is, or has in it, {what}: {instead}"
             )
         for row in rows_of(self.read, self.signature, self.static, args, named)[1]:
             every = [part for x in row for part in _parts(x)]

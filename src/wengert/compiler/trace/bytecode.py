@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from wengert.engine import Value
 
-__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers"]
-__all__ += ["tells_objects"]
+__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "constants_of", "names_of", "tells_bools"]
+__all__ += ["tells_numbers", "tells_objects"]
 
 READ = frozenset(["LOAD_FROM_DICT_OR_GLOBALS", "LOAD_GLOBAL", "LOAD_NAME"])  # they read a global,
 WRITTEN = frozenset(["DELETE_GLOBAL", "DELETE_NAME", "STORE_GLOBAL", "STORE_NAME"])  # or set one,
@@ -241,6 +241,15 @@ def _loaded(step: Step | None) -> tuple[Any] | str | None:
 
 def _is_hashable(x: Any) -> bool:
     return x is None or x is Ellipsis or isinstance(x, (str, bytes, *BOOLS, *NUMBERS)) or any(x is y for y in COMMON)
+
+
+def constants_of(codes: Iterable[CodeType]) -> list[Any]:
+    """List the constants in some code, and in its tuples."""
+    found: list[Any] = [x for code in codes for x in code.co_consts]
+    for x in found:
+        if isinstance(x, tuple):
+            found += x
+    return found
 
 
 def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
