@@ -132,7 +132,7 @@ def bytecode_of(code: CodeType) -> Bytecode:
     )
 
 
-class Step(NamedTuple):
+class BytecodeStep(NamedTuple):
     """An instruction that is no padding."""
 
     opname: str
@@ -143,16 +143,16 @@ class Step(NamedTuple):
     is_jump_target: bool  # jumps lead to it, or to padding right before it
 
 
-def _steps(code: CodeType) -> Iterator[Step]:
+def _steps(code: CodeType) -> Iterator[BytecodeStep]:
     is_target = False
     for each in dis.get_instructions(code):
         is_target |= each.is_jump_target
         if each.opname not in PADDING:
-            yield Step(each.opname, each.opcode, each.arg, each.argval, each.argrepr, is_target)
+            yield BytecodeStep(each.opname, each.opcode, each.arg, each.argval, each.argrepr, is_target)
             is_target = False
 
 
-def _sides(steps: list[Step], at: int) -> tuple[Any, Any]:
+def _sides(steps: list[BytecodeStep], at: int) -> tuple[Any, Any]:
     """Describe what an instruction that asks ``x is y`` compares; None for what is not known."""
     start, others = _reach(steps, at)
     if others == 1 and steps[start].opname in LOCALS:  # two variables at once: the first is the other side
@@ -164,7 +164,7 @@ def _sides(steps: list[Step], at: int) -> tuple[Any, Any]:
     return (None if first is None else _side(steps, first, start)), _side(steps, start, at)
 
 
-def _start(steps: list[Step], end: int) -> int | None:
+def _start(steps: list[BytecodeStep], end: int) -> int | None:
     """Return where the instructions begin that put the object on the stack which is on top before one; None if that is
     not known.
     """
@@ -172,7 +172,7 @@ def _start(steps: list[Step], end: int) -> int | None:
     return None if others else start
 
 
-def _reach(steps: list[Step], end: int) -> tuple[int, int]:
+def _reach(steps: list[BytecodeStep], end: int) -> tuple[int, int]:
     """Return where these instructions begin, and how many other objects the first one puts below it; -1 if that is not
     known, as jumps lead there.
     """
@@ -186,7 +186,7 @@ def _reach(steps: list[Step], end: int) -> tuple[int, int]:
     return 0, -1
 
 
-def _side(steps: list[Step], start: int, end: int) -> Any:
+def _side(steps: list[BytecodeStep], start: int, end: int) -> Any:
     first = steps[start]
     if end == start + 1 and first.opname in CONSTANTS:
         return _loaded(first)
@@ -197,7 +197,7 @@ def _side(steps: list[Step], start: int, end: int) -> Any:
     return None
 
 
-def _held(steps: list[Step], variable: str) -> Any:
+def _held(steps: list[BytecodeStep], variable: str) -> Any:
     """Return `OWN` for a variable that the code calls, or of which it reads an attribute that no number, Value or
     container has: with any of these it would raise an error.
     """
@@ -209,14 +209,14 @@ def _held(steps: list[Step], variable: str) -> Any:
     return None
 
 
-def _last(step: Step | None) -> Any:
+def _last(step: BytecodeStep | None) -> Any:
     """Return the variable that an instruction puts on top of the stack; None for anything else."""
     if step.opname not in LOCALS:
         return None
     return step.argval[-1] if isinstance(step.argval, tuple) else step.argval
 
 
-def _called(steps: list[Step], at: int) -> tuple[Any, ...]:
+def _called(steps: list[BytecodeStep], at: int) -> tuple[Any, ...]:
     """Return the variable that a call calls, in a tuple; an empty one if it calls anything else."""
     start: int | None = at
     while start and steps[start - 1].opname in ("KW_NAMES", "PRECALL"):
@@ -229,7 +229,7 @@ def _called(steps: list[Step], at: int) -> tuple[Any, ...]:
     return tuple(map(_last, before)) if "PUSH_NULL" in (step.opname for step in before) else ()
 
 
-def _loaded(step: Step | None) -> tuple[Any] | str | None:
+def _loaded(step: BytecodeStep | None) -> tuple[Any] | str | None:
     """Return the constant, in a tuple, or the name of the global that an instruction loads; None for anything else."""
     if step is None or step.opname not in CONSTANTS:
         return step.argval if step is not None and step.opname == "LOAD_GLOBAL" else None
