@@ -255,7 +255,8 @@ def defined_within(x):
 @pytest.mark.parametrize("before", [False, True])
 def test_annotations_are_evaluated_when_they_are_asked_for(name: str, before: bool) -> None:
     """Python 3.14 does that once: one of two runs calls what the other one does not."""
-    plain, namespace = [{"grad": grad, "w": weight} for _ in range(2)]
+    plain: dict[str, Any] = {"grad": grad, "w": weight}
+    namespace = dict(plain)
     code = compile(ANNOTATED, "annotated.py", "exec", dont_inherit=True)  # not as text, as in this file
     exec(code, plain)
     exec(code, namespace)

@@ -281,9 +281,13 @@ def tells_objects(code: CodeType, names: Mapping[str, Any], own: bool = False) -
     two objects of other types. Its globals are `names`.
     """
     return any(
-        all((own or side is not OWN) and isinstance(_global(side, names), (*REPLACED, Unknown)) for side in pair)
+        all((own or side is not OWN) and _is_replaced(_global(side, names)) for side in pair)
         for pair in bytecode_of(code).compares
     )
+
+
+def _is_replaced(x: Any) -> bool:
+    return isinstance(x, (*REPLACED, Unknown)) and type(x) is not bool  # of True and of False there is one object
 
 
 class Unknown:
