@@ -22,6 +22,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 NEED = {  # the libraries that examples are of
     "checking.md": ("wengert_course",),
     "devices.md": ("jax",),
+    "getting-started.md": ("matplotlib",),
     "interop.md": ("jax", "scipy", "sklearn", "torch"),
     "wengert.checking.compare": ("mpmath",),
     "wengert.compiler.backends.xla": ("jax",),

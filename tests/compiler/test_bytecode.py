@@ -196,6 +196,50 @@ def test_a_number_is_not_compared_by_identity() -> None:
         assert [compiled(n).data for n in (0, 1, 0, 2, 0)] == [0.0, 3.0, 0.0, 4.0, 0.0]
 
 
+CONSTANTS = ["0", "1", "7", "-1", "256", "1000", "-1000", "0.0", "0.5", "-0.5", "1e9", "2j", "True", "False", "None",
+             "...", "''", "'a'", "b''"]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("asked", ["n is {}", "n is not {}", "{} is n", "len([n]) is {}", "[n, {}][1] is {}"])
+@pytest.mark.parametrize("constant", CONSTANTS)
+def test_a_constant_is_seen_however_python_loads_it(constant: str, asked: str) -> None:
+    """Each Python has other opcodes for some: small numbers, None, True, empty text."""
+    namespace: dict[str, Any] = {}
+    exec("def f(n):\n    return " + asked.format(constant, constant), namespace)
+    ((left, right),) = bytecode.bytecode_of(namespace["f"].__code__).compares
+    (of,) = left if asked.startswith("{}") else right
+    expected = eval(constant)
+    assert type(of) is type(expected)
+    assert of == expected
+    is_number = type(expected) in (int, float, complex)
+    assert bytecode.tells_numbers(namespace["f"].__code__, {}) is is_number
+    if not asked.startswith("{}"):
+        assert bytecode.tells_bools(namespace["f"].__code__, {}) is (type(expected) is bool)
+
+
+@pytest.mark.parametrize("count", [0, 300])
+def test_an_object_that_two_branches_give_is_any_object(count: int) -> None:
+    """With many variables, jumps lead to the prefix of the instruction that loads one."""
+    namespace: dict[str, Any] = {}
+    lines = ["def f(m, x, y):", *[f"    v{n} = {n}.5" for n in range(count)], "    v = x", "    w = y"]
+    exec("\n".join([*lines, "    return (w if m else None) is v"]), namespace)
+    assert bytecode.bytecode_of(namespace["f"].__code__).compares[0][0] is None
+    assert bytecode.tells_objects(namespace["f"].__code__, {})
+
+
+def gathered(x: Any) -> Any:
+    return W * x if any(each > 0.5 for each in [x, 2.0]) and all(each > -9.0 for each in (x,)) else W
+
+
+def test_loops_that_python_writes_for_any_and_all_ask_for_no_identity_of_arguments() -> None:
+    """Python 3.14 asks by `is` whether `any` is the built-in one, and writes a loop then."""
+    for names in ({}, {"any": any, "all": all}):
+        assert not bytecode.tells_bools(gathered.__code__, names)
+        assert not bytecode.tells_objects(gathered.__code__, names)
+        assert not bytecode.tells_numbers(gathered.__code__, names)
+
+
 def test_masks_stay_masks_where_nothing_asks_for_identity() -> None:
     """`is None` and a global that is no bool do not make guards of comparisons."""
 
@@ -354,11 +398,43 @@ def test_an_opcode_never_seen_costs_speed_and_never_truth(opcode: str, invented:
         assert changing(function, wengert.compile) == changing(function, lambda f: f), function.__name__
 
 
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("asked", ["n is 0", "n is (1 if n < 9 else 0)", "n is 1.5", "any(n is k for k in (1.5, 0))"])
+def test_an_opcode_never_seen_that_loads_a_number_or_compares(asked: str, invented: Callable[[str], None]) -> None:
+    namespace: dict[str, Any] = {"w": W}
+    exec(f"def f(n):\n    return w * n if {asked} else w + n\n\nnumber = 1.5", namespace)
+    f, same = namespace["f"], namespace["number"]
+    for opcode in {step.opname for step in dis.get_instructions(f)}:
+        for points in ([5, 6, 7, 0, 1, 0], [0, 0, 1, 1, 0], [2.5, 3.5, same, same, 2.5], [same, 2.5, same]):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(dis, "get_instructions", dis.get_instructions)
+                invented(opcode)
+                compiled = wengert.compile(f)
+                assert [compiled(n).data for n in points] == [f(n).data for n in points], (opcode, points)
+
+
 def test_every_opcode_of_this_python_is_on_a_list() -> None:
     """Else functions are slow on it: each new Python's opcodes are looked at, and listed in bytecode.py."""
-    internal = ("<", "INSTRUMENTED_", "RESERVED", "ENTER_EXECUTOR", "INTERPRETER_EXIT")
-    missing = {name for name in dis.opname if not name.startswith(internal)} - bytecode.LISTED
+    internal = ("INSTRUMENTED_", "RESERVED", "ENTER_EXECUTOR", "INTERPRETER_EXIT", "TRACE_RECORD")
+    missing = {name for name in dis.opmap if not name.startswith(internal)} - bytecode.LISTED
     assert not missing, sorted(missing)
+
+
+def test_specialized_opcodes_are_not_seen() -> None:
+    """Python puts them into the code as it runs: what the compiler reads is what was compiled."""
+
+    def often(x: Any, n: Any) -> Any:
+        total = x * 2.0 + n
+        for k in [1, 2, 3]:
+            total += len([k]) if n is None or n == k else SETTINGS.flag
+        return total
+
+    before = [step.opname for step in dis.get_instructions(often)]
+    for _ in range(1000):
+        often(1.0, 2.0)
+    assert [step.opname for step in dis.get_instructions(often)] == before
+    assert {*before} <= bytecode.LISTED
 
 
 def test_what_an_opcode_never_seen_may_do(invented: Callable[[str], None]) -> None:

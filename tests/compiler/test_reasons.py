@@ -322,6 +322,17 @@ def asks_whether_it_is_captured(v: Value) -> Any:
     return W * 2.0 if v is W else W + v
 
 
+@reason(
+    "it asks whether two objects are the same, and n is, or has in it, an int that may be one it has from elsewhere: "
+    "write ==, or pass floats",
+    3,
+    2,
+    instead=lambda n: W * n if n == len([n]) + 2 else W + n,
+)
+def asks_whether_it_is_a_length(n: int) -> Any:
+    return W * n if n is len([n]) + 2 else W + n
+
+
 ROW = [1.0, 2.0]
 
 

@@ -272,6 +272,78 @@ def test_which_objects_are_the_same_in_a_batch(way: Callable[[Any, Any], bool], 
     assert not wrong
 
 
+# -- numbers of which the function has one itself ---------------------------------------------------------------------
+
+OWN_NUMBERS = """
+def of_two_branches(n, m=True):
+    return n is (ONE if m else TWO)
+
+def of_a_variable(n, m=True):
+    own = ONE
+    return n is own
+
+def of_a_generator(n, m=True):
+    return any(n is each for each in (TWO, ONE))
+
+def of_a_loop(n, m=True):
+    for each in (TWO, ONE):
+        if n is each:
+            return True
+    return False
+
+def of_a_dict(n, m=True):
+    return {"a": ONE}["a"] is n
+
+def of_and(n, m=True):
+    return n is (m and ONE)
+
+def of_a_nested_tuple(n, m=True):
+    table = ((TWO, (ONE, "a")),)
+    return table[0][1][0] is n
+
+def of_an_inner_function(n, m=True):
+    def inner():
+        return ONE
+    return inner() is n
+
+def by_function(n, m=True):
+    return is_(n, ONE)
+
+def by_identity(n, m=True):
+    return id(n) == id(ONE)
+
+def of_a_computation(n, m=True):
+    return n is m + ONE - 1
+
+def of_a_length(n, m=True):
+    return n is len([m] * (int(ONE) % 99))
+
+same, other = ONE, TWO
+"""
+NUMBERS = {"small ints": ("1", "2"), "large ints": ("123456789", "987654321"), "floats": ("1.5", "2.5")}
+OWN = [line[4:].partition("(")[0] for line in OWN_NUMBERS.splitlines() if line.startswith("def ")]
+
+
+@pytest.mark.parametrize("numbers", NUMBERS)
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("order", ["oooooooosso", "sssssssooso", "sosososo"])
+def test_numbers_that_are_the_function_s_own(name: str, numbers: str, order: str) -> None:
+    """Python has one object of each small int, and one of equal constants in a file."""
+    one, two = NUMBERS[numbers]
+    namespace: dict[str, Any] = {"is_": operator.is_}
+    exec(OWN_NUMBERS.replace("ONE", one).replace("TWO", two), namespace)
+    asks = namespace[name]
+
+    def function(n: Any) -> Any:
+        return W * n if asks(n) else W + n
+
+    compiled, mapped = wengert.compile(function), wengert.compile(function)
+    for call, which in enumerate(order):
+        n = namespace["same" if which == "s" else "other"]
+        assert outcome(compiled, (n,)) == outcome(function, (n,)), call
+        assert mapped.map([n, n + 1]).tolist() == [function(x).data for x in (n, n + 1)], call
+
+
 # -- what stays as fast as it was -------------------------------------------------------------------------------------
 
 MISSING = object()

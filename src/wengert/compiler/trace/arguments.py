@@ -83,6 +83,8 @@ class ForeignSpec(StaticSpec):
 LARGE = ForeignSpec(
     "an integer among the arguments is beyond 2**53, where not each is a float: pass float(n)", is_warned=False
 )
+# Whole numbers of which Python has one object each, by its identity.
+SMALL = {id(n): n for n in range(-(1 << 10), 1 << 12) if int(str(n)) is n}
 DEEP = ForeignSpec(f"an argument is nested more than {DEPTH} levels deep: pass its numbers in a list or an array")
 MANY = ForeignSpec(f"an argument has more than {PARTS:,} parts: pass numbers in arrays, or in lists of one type")
 
@@ -481,13 +483,14 @@ class Reader:
             the signature tells which are.
 
     Attributes:
-        elsewhere: by identity the objects that recorded runs read, but not from the arguments.
+        elsewhere: by identity the objects that recorded runs read, but not from the arguments, and small whole numbers,
+            which are the same objects wherever they come from.
     """
 
     def __init__(self, signature: inspect.Signature, static: Sequence[str], tells_objects: bool = False) -> None:
         self.signature: inspect.Signature = signature
         self.tells_objects: bool = tells_objects
-        self.elsewhere: dict[int, Any] = {}
+        self.elsewhere: dict[int, Any] = dict(SMALL) if tells_objects else {}
         self.static: frozenset[str] = frozenset(static)
         self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those in use
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
@@ -554,16 +557,27 @@ class Reader:
         """Return the identities of all parts of the arguments, or of none if all examples of a batch have different
         ones; and a reason to leave such arguments to the function.
         """
+        static = [part for name in self.static for part in _parts(originals.get(name))]
+        fixed = SMALL.keys() & set(map(id, static))  # these are the same objects in the program
         if not batched:
             every = [(name, part) for name, x in originals.items() for part in _parts(x)]
-            name = next((name for name, x in every if id(x) in self.elsewhere), None)
-            return [id(part) for _, part in every], None if name is None else ForeignSpec(
-                f"it asks whether two objects are the same, and {name} is, or has in it, an object that it reads "
-                "elsewhere, too: pass a number or a flag that tells"
+            outside = [
+                (name, x)
+                for name, x in every
+                if id(x) in self.elsewhere and not (name in self.static and id(x) in fixed)
+            ]
+            name, x = outside[0] if outside else ("", None)
+            what, instead = "an object that it reads elsewhere, too", "pass a number or a flag that tells"
+            if type(x) is int:
+                what, instead = "an int that may be one it has from elsewhere", "write ==, or pass floats"
+            return [id(part) for _, part in every], None if x is None else ForeignSpec(
+                f"it asks whether two objects are the same, and {name} is, or has in it, {what}: {instead}"
             )
         for row in rows_of(self.read, self.signature, self.static, args, named)[1]:
             every = [part for x in row for part in _parts(x)]
-            if len({*map(id, every)}) < len(every) or any(id(x) in self.elsewhere for x in every):
+            if len({*map(id, every)}) < len(every) or any(
+                id(x) in self.elsewhere and id(x) not in fixed for x in every
+            ):
                 return [], ForeignSpec(
                     "it asks whether two objects are the same, and in an example of the batch some are: pass a number "
                     "or a flag that tells, or make single calls"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from wengert.engine import Value
 
-__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "names_of", "tells_bools", "tells_numbers"]
-__all__ += ["tells_objects"]
+__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "constants_of", "names_of", "tells_bools"]
+__all__ += ["tells_numbers", "tells_objects"]
 
 READ = frozenset(["LOAD_FROM_DICT_OR_GLOBALS", "LOAD_GLOBAL", "LOAD_NAME"])  # they read a global,
 WRITTEN = frozenset(["DELETE_GLOBAL", "DELETE_NAME", "STORE_GLOBAL", "STORE_NAME"])  # or set one,
@@ -63,6 +63,8 @@ LOCALS = frozenset(  # these load one variable, or two
     ["LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK",
      "LOAD_FAST_LOAD_FAST"]
 )  # fmt: skip
+CONSTANTS = frozenset(["LOAD_COMMON_CONSTANT", "LOAD_CONST", "LOAD_SMALL_INT"])  # and these a constant
+COMMON: tuple[Any, ...] = tuple(getattr(dis, "_common_constants", ()))  # those of LOAD_COMMON_CONSTANT, by place
 ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD"])
 CLASS = ATTRIBUTES | {"MATCH_CLASS"}  # these may read the class of an object
 BOOLS = (bool, np.bool_)
@@ -104,7 +106,7 @@ def bytecode_of(code: CodeType) -> Bytecode:
     """Read some code."""
     read, written, imported, identities = set(), set(), [], []
     names, assigns_items, before = frozenset(code.co_names), False, None
-    steps = [step for step in dis.get_instructions(code) if step.opname not in PADDING]
+    steps = list(_steps(code))
     compares: list[tuple[Any, Any]] = []
     for n, step in enumerate(steps):
         name = step.opname
@@ -130,7 +132,27 @@ def bytecode_of(code: CodeType) -> Bytecode:
     )
 
 
-def _sides(steps: list[Any], at: int) -> tuple[Any, Any]:
+class BytecodeStep(NamedTuple):
+    """An instruction that is no padding."""
+
+    opname: str
+    opcode: int
+    arg: Any
+    argval: Any
+    argrepr: str
+    is_jump_target: bool  # jumps lead to it, or to padding right before it
+
+
+def _steps(code: CodeType) -> Iterator[BytecodeStep]:
+    is_target = False
+    for each in dis.get_instructions(code):
+        is_target |= each.is_jump_target
+        if each.opname not in PADDING:
+            yield BytecodeStep(each.opname, each.opcode, each.arg, each.argval, each.argrepr, is_target)
+            is_target = False
+
+
+def _sides(steps: list[BytecodeStep], at: int) -> tuple[Any, Any]:
     """Describe what an instruction that asks ``x is y`` compares; None for what is not known."""
     start, others = _reach(steps, at)
     if others == 1 and steps[start].opname in LOCALS:  # two variables at once: the first is the other side
@@ -142,7 +164,7 @@ def _sides(steps: list[Any], at: int) -> tuple[Any, Any]:
     return (None if first is None else _side(steps, first, start)), _side(steps, start, at)
 
 
-def _start(steps: list[Any], end: int) -> int | None:
+def _start(steps: list[BytecodeStep], end: int) -> int | None:
     """Return where the instructions begin that put the object on the stack which is on top before one; None if that is
     not known.
     """
@@ -150,7 +172,7 @@ def _start(steps: list[Any], end: int) -> int | None:
     return None if others else start
 
 
-def _reach(steps: list[Any], end: int) -> tuple[int, int]:
+def _reach(steps: list[BytecodeStep], end: int) -> tuple[int, int]:
     """Return where these instructions begin, and how many other objects the first one puts below it; -1 if that is not
     known, as jumps lead there.
     """
@@ -164,9 +186,9 @@ def _reach(steps: list[Any], end: int) -> tuple[int, int]:
     return 0, -1
 
 
-def _side(steps: list[Any], start: int, end: int) -> Any:
+def _side(steps: list[BytecodeStep], start: int, end: int) -> Any:
     first = steps[start]
-    if end == start + 1 and first.opname == "LOAD_CONST":
+    if end == start + 1 and first.opname in CONSTANTS:
         return _loaded(first)
     if end == start + 1 and first.opname in LOCALS and isinstance(first.argval, str):
         return _held(steps, first.argval)
@@ -175,7 +197,7 @@ def _side(steps: list[Any], start: int, end: int) -> Any:
     return None
 
 
-def _held(steps: list[Any], variable: str) -> Any:
+def _held(steps: list[BytecodeStep], variable: str) -> Any:
     """Return `OWN` for a variable that the code calls, or of which it reads an attribute that no number, Value or
     container has: with any of these it would raise an error.
     """
@@ -187,14 +209,14 @@ def _held(steps: list[Any], variable: str) -> Any:
     return None
 
 
-def _last(step: Any) -> Any:
+def _last(step: BytecodeStep | None) -> Any:
     """Return the variable that an instruction puts on top of the stack; None for anything else."""
     if step.opname not in LOCALS:
         return None
     return step.argval[-1] if isinstance(step.argval, tuple) else step.argval
 
 
-def _called(steps: list[Any], at: int) -> tuple[Any, ...]:
+def _called(steps: list[BytecodeStep], at: int) -> tuple[Any, ...]:
     """Return the variable that a call calls, in a tuple; an empty one if it calls anything else."""
     start: int | None = at
     while start and steps[start - 1].opname in ("KW_NAMES", "PRECALL"):
@@ -207,15 +229,27 @@ def _called(steps: list[Any], at: int) -> tuple[Any, ...]:
     return tuple(map(_last, before)) if "PUSH_NULL" in (step.opname for step in before) else ()
 
 
-def _loaded(step: Any) -> tuple[Any] | str | None:
+def _loaded(step: BytecodeStep | None) -> tuple[Any] | str | None:
     """Return the constant, in a tuple, or the name of the global that an instruction loads; None for anything else."""
-    if step is not None and step.opname == "LOAD_CONST":
-        return (step.argval,) if _is_hashable(step.argval) else None
-    return step.argval if step is not None and step.opname == "LOAD_GLOBAL" else None
+    if step is None or step.opname not in CONSTANTS:
+        return step.argval if step is not None and step.opname == "LOAD_GLOBAL" else None
+    x = step.argval
+    if step.opname == "LOAD_COMMON_CONSTANT":  # of which Python 3.14 tells the place only
+        x = COMMON[step.arg] if step.arg < len(COMMON) else Unknown
+    return (x,) if _is_hashable(x) else None
 
 
 def _is_hashable(x: Any) -> bool:
-    return x is None or x is Ellipsis or isinstance(x, (str, bytes, *BOOLS, *NUMBERS))
+    return x is None or x is Ellipsis or isinstance(x, (str, bytes, *BOOLS, *NUMBERS)) or any(x is y for y in COMMON)
+
+
+def constants_of(codes: Iterable[CodeType]) -> list[Any]:
+    """List the constants in some code, and in its tuples."""
+    found: list[Any] = [x for code in codes for x in code.co_consts]
+    for x in found:
+        if isinstance(x, tuple):
+            found += x
+    return found
 
 
 def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
@@ -247,9 +281,13 @@ def tells_objects(code: CodeType, names: Mapping[str, Any], own: bool = False) -
     two objects of other types. Its globals are `names`.
     """
     return any(
-        all((own or side is not OWN) and isinstance(_global(side, names), (*REPLACED, Unknown)) for side in pair)
+        all((own or side is not OWN) and _is_replaced(_global(side, names)) for side in pair)
         for pair in bytecode_of(code).compares
     )
+
+
+def _is_replaced(x: Any) -> bool:
+    return isinstance(x, (*REPLACED, Unknown)) and type(x) is not bool  # of True and of False there is one object
 
 
 class Unknown:

@@ -8,7 +8,7 @@ cdef frozenset PLAIN
 
 cdef class Code:
     cdef public object code, names
-    cdef public bint is_known, is_followed, is_tracing, is_told
+    cdef public bint is_known, is_followed, is_apart, is_tracing, is_told
 
 cdef class CallTrace:
     cdef public list steps

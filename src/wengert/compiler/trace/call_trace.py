@@ -28,6 +28,7 @@ OF_STANDINS = vars(standins)  # the globals of wrappers around what the function
 OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
 REPLACED = {id(f.__code__) for f in standins.OF_PYTHON}
 TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, recorder, traced_arrays, tracers)}
+ANNOTATE = "__annotate__"  # Python 3.14 evaluates a function's annotations when they are read for the first time
 PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value])  # what such code returns, without items
 
 
@@ -40,6 +41,9 @@ class Code:
         self.is_known: bool = is_known(self.names)  # it is not followed
         odd = self.code.co_name == "__init_subclass__" or is_standard(self.code) or _is_written(frame)
         self.is_followed: bool = not self.is_known and not odd  # else it depends on what calls it
+        self.is_apart: bool = (
+            self.code is AGAIN or self.code.co_name == ANNOTATE
+        )  # what it calls is not followed either
         self.is_tracing: bool = id(self.names) in TRACING
         self.is_told: bool = False  # the watcher need not be told of it again
 
@@ -147,7 +151,7 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
             self.rests = self.watcher.is_over()
     if what == C_CALL or self.rests or self._inside is not None:
         return 0
-    if what == CALL and code is AGAIN:
+    if what == CALL and seen.is_apart:
         self._inside = frame
     elif seen.is_followed or not (seen.is_known or is_aside(frame)):
         if what == C_EXCEPTION:

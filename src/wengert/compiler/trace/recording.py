@@ -23,6 +23,7 @@ from wengert.compiler.ir import Program, verify
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.trace.advice import BY_TYPE, place_of
 from wengert.compiler.trace.arguments import Arguments, ArraySpec
+from wengert.compiler.trace.bytecode import constants_of
 from wengert.compiler.trace.call_trace import CallTrace
 from wengert.compiler.trace.comparisons import HOLDS
 from wengert.compiler.trace.differentiate import operations
@@ -406,7 +407,8 @@ class _Trace:
         for nodes in (self.results, self.auxiliary, self.compared_sides):
             nodes[:] = [x * 1.0 if id(x) in self.chosen else x for x in nodes]
         self.recorder.open = False
-        self.elsewhere: list[Any] = self.proxies.objects() if arguments.signature.tells_objects else []
+        tells = arguments.signature.tells_objects
+        self.elsewhere: list[Any] = [*self.proxies.objects(), *constants_of(watch.ran)] if tells else []
         self.proxies.release()
         self.graphs = [each.graph(inputs) for each in self.nested]
         began, captured = self.recorder.began, self.proxies.values() if self.nested else ()
