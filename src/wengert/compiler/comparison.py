@@ -16,7 +16,7 @@ from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.node import is_many
 
-__all__ = ["difference", "matches", "pulls_back_alike"]
+__all__ = ["difference", "matches", "pulls_back_alike", "run_differs"]
 
 LOST = "the derivative of the array program is 0 for a Value that the function's result depends on"
 ROUNDING = 1e-9  # relative to the terms that were added up
@@ -74,7 +74,6 @@ def _are_close(ours: Sequence[Any], theirs: Sequence[Any], agree: float) -> bool
 @np.errstate(all="ignore")
 def difference(made: Specialization, layout: Any, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
     """Say how a specialization differs from the function's result for an example; empty if it does not."""
-    arrays: Any = arguments.numbers(example)
     structure, leaves, cotangents = made.structure, [primal_of(result)], [1.0]
     if structure is not None:
         parts = structure.leaves_of(result)
@@ -93,18 +92,46 @@ def difference(made: Specialization, layout: Any, arguments: Arguments, example:
     elif kind_of(leaves[0]) is not made.kind:
         return f"its result was a {made.kind.__name__}, and is a {kind_of(leaves[0]).__name__}"
     want: Any = np.asarray(numbers_in(leaves), float)
-    grads: Any = None if modes.grad_disabled() else _grads_of(leaves, cotangents, made, arguments.values())
-    if isinstance(grads, str):
-        return grads
-    if arguments.signature.batched:  # one example would not show how examples are added
-        arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
-        want, grads = np.tile(want.reshape(-1), 2), grads and (2.0 * grads[0], grads[1])
+    if modes.grad_disabled():
+        leaves, cotangents = [], []
     with made.acquire() as space:
         if space.stale_capture():  # it has changed since
             return ""
         space.load()
-        found: str = made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, grads, cotangents)
-        return found
+        arrays, values = arguments.numbers(example), arguments.values()
+        return run_differs(made, space, arrays, values, arguments.signature.batched, want, leaves, cotangents)
+
+
+def run_differs(
+    made: Specialization,
+    space: Any,
+    arrays: list[Any],
+    values: Sequence[Any],
+    batched: bool,
+    want: Any,
+    leaves: Sequence[Any],
+    cotangents: Sequence[float],
+) -> str:
+    """Say how a specialization differs from a run of the function; empty if it does not.
+
+    Args:
+        made: the specialization.
+        space: a workspace of it, with the parameters' numbers.
+        arrays: the arguments of the run.
+        values: the Values among them.
+        batched: True if it computes batches.
+        want: the numbers of the function's result.
+        leaves: its Values, with their graph, and numbers; none if derivatives are not compared.
+        cotangents: their weights.
+    """
+    grads: Any = _grads_of(leaves, cotangents, made, values)
+    if isinstance(grads, str):
+        return grads
+    if batched:  # one example would not show how examples are added
+        arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
+        want, grads = np.tile(want.reshape(-1), 2), grads and (2.0 * grads[0], grads[1])
+    weights = None if grads is None else cotangents
+    return made.mismatch(space, arrays, 2 if batched else 1, want, grads, weights)
 
 
 class PullBack(NamedTuple):

@@ -82,6 +82,9 @@ class Candidate:
         dtype: the dtype of the array that `map` returns.
         layout: what `map` makes of the output; None for an array.
         result: the numbers of the result; None if it is not known.
+        leaves: the Values and numbers of the result, with the graph of the function's own run, see `forget_graph`;
+            none of a result that has no derivatives.
+        values: the Values among the arguments, likewise.
     """
 
     def __init__(
@@ -101,6 +104,10 @@ class Candidate:
         numbers = None if run.shape is None else np.asarray(numbers_in(leaves))
         self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
         self.result: Any = None if numbers is None else numbers.astype(float)
+        self.leaves: list[Any] = []
+        if parts is not None or (run.layout is None and run.shape == ()):
+            self.leaves = [primal_of(result)] if parts is None else [*parts.leaves]
+        self.values: list[Any] = []
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
         self.guards: Guards = Guards(run.guards_in_words(), run.sides)
         self.differentiation: Any = None  # of the program, if a derivative is compiled: see `derived`
@@ -120,6 +127,10 @@ class Candidate:
     @property
     def is_lifted(self) -> bool:
         return self._run is None
+
+    def forget_graph(self) -> None:
+        """Let go of the graph of the function's own run: only numbers are compared with it then."""
+        self.leaves, self.values = numbers_in(self.leaves), []
 
     def lift(self) -> Lifted:
         """Lift the run to an array program.
@@ -167,6 +178,11 @@ class Candidate:
         given += [(x, name in run.value_inputs) for name, nodes in run.inputs.items() for x in nodes.reshape(-1)]
         made = Uncompiled(run.results, given, captured, run.recorder.began)
         return made if made.is_whole else None
+
+    @property
+    def has_derivatives(self) -> bool:
+        """True if calls compute derivatives with the result: of one number or several Values, not of rows of `map`."""
+        return self.kind is Value and (self.structure is not None or self.shape == ())
 
     def backward(self) -> Program:
         """Derive the reverse sweep of the lifted program; empty if the result has no derivatives, as that of `map`."""

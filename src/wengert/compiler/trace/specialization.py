@@ -200,10 +200,10 @@ class Specialization(Executable):
         if cotangents is not None:
             space.weigh(cotangents)
         got = self._numbers(space, arrays, count, grads is not None)
-        if got is None and not space.is_bounded:
-            return ""
+        if got is None:
+            return f"the array program raises {space.error}" if space.is_bounded else ""
         wanted = [np.asarray(want, float).reshape(-1), *([] if grads is None else [grads[0]])]
-        if got is None or got[0].shape != wanted[0].shape:
+        if got[0].shape != wanted[0].shape:
             return "the array program gives another kind of result"
         with np.errstate(over="ignore"):
             if not (np.isfinite(got[0]).all() and all(map(all_finite, got[1:]))):
