@@ -166,7 +166,7 @@ def spoilt(monkeypatch: pytest.MonkeyPatch, row: Any, way: str, number: int, fac
         if is_recorded:  # and no call that is served
             patch.setattr(Checks, "one", lambda self, entry, served_by, own, result: result)
             patch.setattr(Checks, "some", lambda self, entry, shares, arguments, own: True)
-            patch.setattr(Checks, "agrees", lambda self, entry, specialization, arguments, example, result: True)
+            patch.setattr(Checks, "agrees", lambda self, entry, specialization, arguments, row, result: True)
         plain = make(f, by, count)
         compiled = wengert.compile(plain, backend="native" if row in LOOPS else "numpy")
         if how == "prepare" or is_recorded:

@@ -82,9 +82,8 @@ class Candidate:
         dtype: the dtype of the array that `map` returns.
         layout: what `map` makes of the output; None for an array.
         result: the numbers of the result; None if it is not known.
-        leaves: the Values and numbers of the result, with the graph of the function's own run, see `forget_graph`;
-            none of a result that has no derivatives.
-        values: the Values among the arguments, likewise.
+        leaves: its Values and numbers, with the graph of the function's own run; none if it has no derivatives.
+        values: the Values among the arguments.
     """
 
     def __init__(
@@ -104,9 +103,8 @@ class Candidate:
         numbers = None if run.shape is None else np.asarray(numbers_in(leaves))
         self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
         self.result: Any = None if numbers is None else numbers.astype(float)
-        self.leaves: list[Any] = []
-        if parts is not None or (run.layout is None and run.shape == ()):
-            self.leaves = [primal_of(result)] if parts is None else [*parts.leaves]
+        one = [primal_of(result)] if run.layout is None and run.shape == () else []
+        self.leaves: list[Any] = one if parts is None else [*parts.leaves]
         self.values: list[Any] = []
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
         self.guards: Guards = Guards(run.guards_in_words(), run.sides)
