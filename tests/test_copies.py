@@ -97,3 +97,11 @@ def test_a_notebook_is_given_a_picture_and_text() -> None:
     bundle = o._repr_mimebundle_()
     assert bundle["text/plain"] == repr(o)
     assert bundle["image/svg+xml"].startswith("<svg")
+
+
+@pytest.mark.parametrize("of", [lambda x: x + 1.0, lambda x: wengert.sum([x, x * 2.0, x])])
+def test_a_memo_that_has_nothing_for_an_operand(of: Any) -> None:
+    """As a `__deepcopy__` of the user's may leave: an error, and no node without its operands."""
+    x = Value(2.0)
+    with pytest.raises(TypeError, match=r"None for a Value|NoneType"):
+        of(x).__deepcopy__({id(x): None})

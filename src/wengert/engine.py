@@ -141,7 +141,7 @@ def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: fl
 def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
     node: Value = ieee.new(Value)
     _fill(node, code, data, x, None, dx, 0.0)
-    return node if _hooks is None or not ieee.no_error() else _hooks.node_hook(node)
+    return node if (hooks := _hooks) is None or not ieee.no_error() else hooks.node_hook(node)
 
 
 def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, dx: float, dy: float) -> Any:
@@ -158,7 +158,7 @@ def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, d
         _fill(node, code, data, left, None, dx, y)
     if constant != constant and not coerce.is_number(right if node._a is left else left):
         return NotImplemented  # not a number: Python asks the other operand
-    return node if _hooks is None or not ieee.no_error() else _hooks.node_hook(node)
+    return node if (hooks := _hooks) is None or not ieee.no_error() else hooks.node_hook(node)
 
 
 def _sum(x: float, y: float, left: Any, right: Any) -> Any: return _binary(ADD, x + y, x, y, left, right, 1.0, 1.0)
@@ -210,7 +210,7 @@ def _apply(op: Op, arguments: Nodes) -> Any:
     node._data = data
     for i in range(len(xs)):
         node._partials[i] = float(slopes[i])
-    return node if _hooks is None or not ieee.no_error() else _hooks.node_hook(node)
+    return node if (hooks := _hooks) is None or not ieee.no_error() else hooks.node_hook(node)
 
 
 def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
@@ -235,7 +235,7 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
         return z
     partials[2 * n] = 1.0
     node._data = z
-    return node if _hooks is None or not ieee.no_error() else _hooks.node_hook(node)
+    return node if (hooks := _hooks) is None or not ieee.no_error() else hooks.node_hook(node)
 
 
 def _number(x: Any) -> float:

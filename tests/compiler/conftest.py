@@ -34,7 +34,7 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
             return result
         plain = arguments.prepared(server.function, 0)() if how else result
         ((made, _),) = ran.served()
-        return ran.found if server.checks.matches(entry, made, arguments, arguments.example(0), plain) else result
+        return ran.found if server.checks.matches(entry, made, arguments, 0, plain) else result
 
     def first_single(server: Server, arguments: Any) -> Any:
         return by_program(server, arguments, "", single(server, arguments))

@@ -401,3 +401,39 @@ def test_a_recording_that_is_dropped_says_so_each_time_and_at_which_comparison()
     for text in said:
         assert f"the comparison at {line_of(loss.function, 5)} (return made if made.data == total" in text
         assert f" == {total:g} was False in the array program, which may add in another order" in text
+
+
+BROKEN = "the array program raises ZeroDivisionError: on purpose, and the function does not"
+DERIVATIVES = [wengert.grad, wengert.value_and_grad, wengert.hessian]
+
+
+@pytest.mark.parametrize("how", ["", "map"])
+@pytest.mark.parametrize("of", [lambda f: f, *DERIVATIVES])
+@pytest.mark.parametrize("broken", [("forward", "forward_backward"), ("forward_backward",)])
+def test_a_program_that_raises_an_error_is_left_at_once(
+    of: Callable[[Any], Any], how: str, broken: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where NumPy runs a program, its error is no reason to record again, and it is said."""
+    from wengert.compiler.backends.numpy import NumPyKernel
+
+    def raises(*_: Any) -> Any:
+        raise ZeroDivisionError("on purpose")
+
+    w = Value(0.7)
+    for run in broken:
+        monkeypatch.setattr(NumPyKernel, run, raises)
+    plain = of(lambda x: wengert.tanh(w * x))
+    compiled = wengert.compile(plain, backend="numpy")
+
+    def called(n: int) -> Any:
+        if how:
+            return getattr(compiled, how)([0.01 * n, 0.2 * n])
+        return compiled(0.01 * n)
+
+    said = warned(*[functools.partial(called, n) for n in range(1, 8)])
+    (entry,) = compiled._server.entries.values()
+    if "forward" in broken or not how or of not in DERIVATIVES:
+        assert said == [f"<lambda> runs uncompiled: {BROKEN}"]
+        assert entry.fallback_reason == BROKEN
+    else:  # `map` computes no derivatives, and a check finds what it does not ask for
+        assert all("the array program raises ZeroDivisionError: on purpose" in text for text in said)

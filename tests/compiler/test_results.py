@@ -424,9 +424,8 @@ def test_a_wrong_derivative_of_several_results_is_found(name: str, monkeypatch: 
 
     monkeypatch.setattr(NumPyKernel, "forward_backward", wrong)
     compiled = wengert.compile(SHAPES[name], backend="numpy")
-    said = warned(*[lambda: alike(compiled(0.5), SHAPES[name](0.5), P, random.Random(1))] * 4)
-    assert len(said) == 3
-    assert all("the derivative of the array program is" in text for text in said)
+    (said,) = warned(*[lambda: alike(compiled(0.5), SHAPES[name](0.5), P, random.Random(1))] * 4)
+    assert "runs uncompiled: the derivative of the array program is" in said, "on the example that was recorded"
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native", "xla"])

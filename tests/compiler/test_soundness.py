@@ -221,9 +221,9 @@ def test_other_examples_are_checked_each_time(count: int, monkeypatch: pytest.Mo
     seen: list[int] = []
     agrees = Checks.matches
 
-    def watched(self: Any, entry: Any, made: Any, arguments: Any, example: Any, result: Any) -> bool:
-        seen.append(int(example[0]))
-        return agrees(self, entry, made, arguments, example, result)
+    def watched(self: Any, entry: Any, made: Any, arguments: Any, row: int, result: Any) -> bool:
+        seen.append(row)
+        return agrees(self, entry, made, arguments, row, result)
 
     monkeypatch.setattr(Checks, "matches", watched)
     w = Value(1.0)

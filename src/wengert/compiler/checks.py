@@ -7,11 +7,12 @@ they agree, the program's result is returned; if not, the function's.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from wengert import modes
 from wengert.compiler import comparison, policy
 from wengert.compiler.call import CacheEntry
 from wengert.compiler.fallback import Fallback
@@ -20,6 +21,7 @@ from wengert.compiler.specialize import Specializer
 from wengert.compiler.trace import Arguments, PurityCheck, Specialization
 from wengert.derivatives import result_of
 from wengert.engine import Value
+from wengert.errors import HandmadeNodeError, OperationError
 
 __all__ = ["Checks", "OwnResults", "row_due"]
 
@@ -122,8 +124,7 @@ class Checks:
         if comparison.matches(result, result_of(wanted), served_by):  # nearly always
             self._count(entry, served_by)
             return wanted if entry.is_eager else result
-        arrays = own.arguments.arrays
-        return result if self.matches(entry, served_by, own.arguments, arrays, wanted) else wanted
+        return result if self.matches(entry, served_by, own.arguments, 0, wanted) else wanted
 
     def batch(self, entry: CacheEntry, shares: list[Any], arguments: Arguments, own: dict[int, Any]) -> bool:
         """Compare some examples of a batch with the function, and add its results to `own`: the first distinct ones of
@@ -145,7 +146,7 @@ class Checks:
                         raised = f"the function raises {type(error).__name__}, the array program does not"
                         self.fallback.drop(entry, specialization, raised)
                         return False
-                if not self.matches(entry, specialization, arguments, arguments.example(row), own[row]):
+                if not self.matches(entry, specialization, arguments, row, own[row]):
                     return False
         return True
 
@@ -163,18 +164,24 @@ class Checks:
         if serving is None:
             return False
         result = self.specializer.observe(entry, arguments.prepared(self.function, row))
-        return self.matches(entry, serving, arguments, example, result)
+        return self.matches(entry, serving, arguments, row, result)
 
     def matches(
         self,
         entry: CacheEntry,
         specialization: Specialization,
         arguments: Arguments,
-        example: Sequence[Any],
+        row: int,
         result: Any,
     ) -> bool:
-        """Return True if a specialization gives the function's result for an example; else drop it."""
-        reason = comparison.difference(specialization, entry.layout, arguments, example, result_of(result))
+        """Return True if a specialization gives the function's result for an example, given its row in a batch; else
+        drop it.
+        """
+        example, of_values = arguments.example(row), None
+        if self.specializer.derived is not None:
+            of_values = functools.partial(self._of_values, entry, arguments, row)
+        layout = entry.layout
+        reason = comparison.difference(specialization, layout, arguments, example, result_of(result), of_values)
         if not reason:
             self._count(entry, specialization)
             return not entry.is_eager
@@ -184,6 +191,16 @@ class Checks:
         else:
             self.fallback.drop(entry, specialization, reason)
         return False
+
+    def _of_values(self, entry: CacheEntry, arguments: Arguments, row: int) -> Any:
+        """Return what a derivative is of Values in place of numbers; an empty list if its rules take floats only."""
+        derived: Any = self.specializer.derived
+        try:
+            with modes.recorded(eager_only=True):
+                run = self.specializer.observe(entry, arguments.prepared(derived.of_values, row))
+        except (HandmadeNodeError, OperationError):
+            return []
+        return run.result
 
     def _count(self, entry: CacheEntry, specialization: Specialization) -> None:
         specialization.checked += 1

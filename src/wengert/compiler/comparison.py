@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -11,12 +12,21 @@ import numpy as np
 
 from wengert import modes
 from wengert.compiler.call import are_near, partials_of
-from wengert.compiler.trace import Arguments, Specialization, kind_of, number_of, numbers_in, primal_of
+from wengert.compiler.trace import (
+    Arguments,
+    Parts,
+    Specialization,
+    flat_result,
+    kind_of,
+    number_of,
+    numbers_in,
+    primal_of,
+)
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.node import is_many
 
-__all__ = ["difference", "matches", "pulls_back_alike"]
+__all__ = ["difference", "matches", "pulls_back_alike", "run_differs"]
 
 LOST = "the derivative of the array program is 0 for a Value that the function's result depends on"
 ROUNDING = 1e-9  # relative to the terms that were added up
@@ -72,9 +82,17 @@ def _are_close(ours: Sequence[Any], theirs: Sequence[Any], agree: float) -> bool
 
 
 @np.errstate(all="ignore")
-def difference(made: Specialization, layout: Any, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
-    """Say how a specialization differs from the function's result for an example; empty if it does not."""
-    arrays: Any = arguments.numbers(example)
+def difference(
+    made: Specialization,
+    layout: Any,
+    arguments: Arguments,
+    example: Sequence[Any],
+    result: Any,
+    of_values: Callable[[], Any] | None = None,
+) -> str:
+    """Say how a specialization differs from the function's result for an example; empty if it does not. `of_values`
+    returns a result with a graph, where this one has none.
+    """
     structure, leaves, cotangents = made.structure, [primal_of(result)], [1.0]
     if structure is not None:
         parts = structure.leaves_of(result)
@@ -93,18 +111,82 @@ def difference(made: Specialization, layout: Any, arguments: Arguments, example:
     elif kind_of(leaves[0]) is not made.kind:
         return f"its result was a {made.kind.__name__}, and is a {kind_of(leaves[0]).__name__}"
     want: Any = np.asarray(numbers_in(leaves), float)
-    grads: Any = None if modes.grad_disabled() else _grads_of(leaves, cotangents, made, arguments.values())
-    if isinstance(grads, str):
-        return grads
-    if arguments.signature.batched:  # one example would not show how examples are added
-        arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
-        want, grads = np.tile(want.reshape(-1), 2), grads and (2.0 * grads[0], grads[1])
+    largest = _largest(functools.cache(lambda: _terms(made, layout, result, want.size, of_values)))
+    if modes.grad_disabled():
+        leaves, cotangents = [], []
     with made.acquire() as space:
         if space.stale_capture():  # it has changed since
             return ""
         space.load()
-        found: str = made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, grads, cotangents)
-        return found
+        arrays, values = arguments.numbers(example), arguments.values()
+        batched = arguments.signature.batched
+        return run_differs(made, space, arrays, values, batched, want, leaves, cotangents, largest)
+
+
+def run_differs(
+    made: Specialization,
+    space: Any,
+    arrays: list[Any],
+    values: Sequence[Any],
+    batched: bool,
+    want: Any,
+    leaves: Sequence[Any],
+    cotangents: Sequence[float],
+    largest: Callable[[int], float] | None = None,
+) -> str:
+    """Say how a specialization differs from a run of the function; empty if it does not.
+
+    Args:
+        made: the specialization.
+        space: a workspace of it, with the parameters' numbers.
+        arrays: the arguments of the run.
+        values: the Values among them.
+        batched: True if it computes batches.
+        want: the numbers of the function's result.
+        leaves: its Values, with their graph, and numbers; none if derivatives are not compared.
+        cotangents: their weights.
+        largest: see `Specialization.mismatch`; by default, of the leaves.
+    """
+    largest = _largest(lambda: leaves) if largest is None else largest
+    count = max(want.size, 1)
+    grads: Any = _grads_of(leaves, cotangents, made, values)
+    if isinstance(grads, str):
+        return grads
+    if batched:  # one example would not show how examples are added
+        arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
+        want, grads = np.tile(want.reshape(-1), 2), grads and (2.0 * grads[0], grads[1])
+    weights = None if grads is None else cotangents
+    return made.mismatch(space, arrays, 2 if batched else 1, want, grads, weights, lambda n: largest(n % count))
+
+
+def _terms(made: Specialization, layout: Any, result: Any, count: int, of_values: Callable[[], Any] | None) -> Any:
+    """Return the Values and numbers of a result, with a graph if it has one or if `of_values` returns one that has."""
+
+    def flat(x: Any) -> list[Any]:
+        if layout is not None:
+            return layout.leaves(x) or []
+        return flat_result(primal_of(x))[1] if made.structure is None else Parts(x).leaves
+
+    leaves = flat(result)
+    if of_values is not None and not any(isinstance(x, Value) for x in leaves):
+        leaves = flat(of_values())
+    return leaves if len(leaves) == count else []
+
+
+def _largest(terms: Callable[[], Sequence[Any]]) -> Callable[[int], float]:
+    """Return a function that finds the largest number that one of some Values comes from, given its position: each is
+    multiplied by the Value's derivative with respect to it, and so moves the Value as much, relatively, by rounding.
+    """
+
+    def largest(place: int) -> float:
+        leaves = terms()
+        if place >= len(leaves) or not isinstance(leaves[place], Value):
+            return 0.0
+        graph = Graph(leaves[place])
+        slopes: Any = np.array(graph.pull_back({graph.outputs[0]: 1.0}))
+        return float(np.abs(slopes * [x._data for x in graph.values]).max())
+
+    return largest
 
 
 class PullBack(NamedTuple):

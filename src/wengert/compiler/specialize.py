@@ -23,6 +23,7 @@ from wengert._forks import in_child, is_orphaned
 from wengert.compiler import policy, report
 from wengert.compiler.cache import Cache
 from wengert.compiler.call import CacheEntry, same
+from wengert.compiler.comparison import run_differs
 from wengert.compiler.fallback import DIFFERS, Fallback
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.log import log
@@ -230,7 +231,9 @@ class Specializer:
             candidate = self.cache.budget.recording(entry, trace, watch.operations, is_free)
             if candidate is None:
                 return False
-            candidate.began = self.began
+            candidate.began, candidate.values = self.began, arguments.values()
+            if modes.grad_disabled():
+                candidate.forget_graph()
             if derived is not None:
                 candidate.differentiation = derived.of(arguments, row, run)
             if self.tells_objects:
@@ -295,6 +298,7 @@ class Specializer:
             try:
                 new = self.specialization(entry, candidate, at_once)
                 if new is None:
+                    candidate.forget_graph()
                     return False
                 self._add(entry, candidate, new)
             except NotDifferentiable:
@@ -347,12 +351,10 @@ class Specializer:
         if specialization.least > 1 and not entry.signature.batched:
             entry.is_eager, entry.clause, entry.latest = True, specialization.clause, specialization  # for `source`
             return
+        specialization.began = candidate.began
         guards_pass, fault = self._fault(specialization, candidate, entry)
         if fault:
-            if guards_pass:
-                self.fallback.fall_back(entry, f"{fault}: {DIFFERS}")
-            else:
-                self.fallback.invalidate(entry, fault)
+            (self.fallback.fall_back if guards_pass else self.fallback.invalidate)(entry, fault)
             return
         if entry.specializations and entry.layout != candidate.layout:
             self.fallback.fall_back(
@@ -361,7 +363,7 @@ class Specializer:
             return
         if self.derived is not None and entry.signature in self.recorded_directly and len(candidate.own):
             self.derived.on_parameters = True
-        entry.layout, specialization.began = candidate.layout, candidate.began
+        entry.layout = candidate.layout
         entry.specializations = [*entry.specializations, specialization]
         entry.least = max(entry.least, specialization.least)
         log.info("%s is compiled for %s: %s", self.fallback.name, entry.signature, specialization.clause)
@@ -375,13 +377,22 @@ class Specializer:
         """
         with specialization.acquire() as space:
             space.params[...] = candidate.numbers
-            batched = entry.signature.batched
-            arrays = [np.asarray(x)[None] for x in candidate.example] if batched else candidate.example
-            if space.run([*arrays], 1, False, 1.0) and not space.guards_pass(0, 1):
+            batched, arrays = entry.signature.batched, candidate.example
+            rows = [np.asarray(x)[None] for x in arrays] if batched else [*arrays]
+            ran = space.run(rows, 1, candidate.has_derivatives, 1.0)
+            if ran and not space.guards_pass(0, 1):
                 return False, f"{specialization.broken(space)} in the array program, which may add in another order"
-            if candidate.result is None:  # a derivative is compared at the first calls
-                return True, ""
-            return True, specialization.mismatch(space, arrays, 1, candidate.result, None)
+            differs = ""
+            if ran and candidate.result is not None:  # a derivative is compared at the first calls
+                structure, leaves = candidate.structure, candidate.leaves
+                cotangents = [1.0] * len(leaves) if structure is None else structure.cotangents(0)
+                differs = run_differs(
+                    *(specialization, space, arrays, candidate.values, batched),
+                    *(candidate.result, leaves, cotangents),
+                )
+            if space.error:
+                return True, f"the array program raises {space.error}, and the function does not"
+            return True, f"{differs}: {DIFFERS}" if differs else ""
 
 
 def _defined(f: Any) -> Any:

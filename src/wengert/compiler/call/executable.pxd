@@ -30,6 +30,7 @@ cdef class Workspace:
     cdef readonly Executable made
     cdef readonly object params, grads, input_grads
     cdef readonly bint is_bounded
+    cdef readonly str error
     cdef bint is_copied, by_python
     cdef int state
     cdef double total

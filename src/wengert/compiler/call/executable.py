@@ -159,6 +159,7 @@ class Workspace:
         grads: the derivatives with respect to them.
         input_grads: the derivatives with respect to inputs, end to end.
         is_bounded: True if all indices of the last run were in bounds.
+        error: what the last run raised, of a run by the kernel's own functions; else empty.
     """
 
     # Fields that are set several at a time; C types are in the .pxd.
@@ -209,6 +210,7 @@ class Workspace:
         self.room = self.count = 0  # examples that there is memory for, and those of the last run
         self.results: Any = None
         self.is_bounded: Any = False
+        self.error: str = ""
         self.rows: Any = None  # memory for copies of inputs,
         self.rows_at: int = 0
         self.row_room: Any = 0  # of this many examples
@@ -427,7 +429,7 @@ class Workspace:
                     return False
             elif type(x) is float:
                 given[n] = numpy.float64(x)  # by whose rules 1 / 0 is inf, and (-1) ** 0.5 nan
-        self.room, self.is_bounded = 0, True
+        self.room, self.is_bounded, self.error = 0, True, ""
         try:
             with numpy.errstate(all="ignore"):
                 if with_grads:
@@ -442,7 +444,8 @@ class Workspace:
                     self.input_grads_count = len(self.input_grads)
                 if made.guard_count:
                     self.memory = [numpy.ascontiguousarray(self.results["sides"], float)]  # they may be complex
-        except Exception:  # a user-defined operation may raise anything
+        except Exception as error:  # a user-defined operation may raise anything
+            self.error = f"{type(error).__name__}: {error}"
             return False
         if made.guard_count:
             sides = self.memory[0]

@@ -73,6 +73,7 @@ class Derived:
     Attributes:
         function: calls the function with Values in place of the numbers to differentiate with respect to, and returns a
             `Run`.
+        of_values: calls the derivative likewise: it consists of Values, whose graph tells what its numbers come from.
         on_parameters: True once a recording has parameters, so that results are Values though the arguments are not.
     """
 
@@ -92,6 +93,7 @@ class Derived:
         self.on_parameters: bool = False
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
         self.function: Any = on_values(base, signature, names, extras)
+        self.of_values: Any = on_values(self.last.derivative, signature, [*names, *extras])
 
     def takes(self, signature: Signature) -> bool:
         """Return True if the program can be differentiated for calls with such arguments: Values in them may be read

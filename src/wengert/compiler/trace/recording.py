@@ -83,6 +83,8 @@ class Candidate:
         dtype: the dtype of the array that `map` returns.
         layout: what `map` makes of the output; None for an array.
         result: the numbers of the result; None if it is not known.
+        leaves: its Values and numbers, with the graph of the function's own run; none if it has no derivatives.
+        values: the Values among the arguments.
     """
 
     def __init__(
@@ -102,6 +104,9 @@ class Candidate:
         numbers = None if run.shape is None else np.asarray(numbers_in(leaves))
         self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
         self.result: Any = None if numbers is None else numbers.astype(float)
+        one = [primal_of(result)] if run.layout is None and run.shape == () else []
+        self.leaves: list[Any] = one if parts is None else [*parts.leaves]
+        self.values: list[Any] = []
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
         self.guards: Guards = Guards(run.guards_in_words(), run.sides)
         self.differentiation: Any = None  # of the program, if a derivative is compiled: see `derived`
@@ -121,6 +126,10 @@ class Candidate:
     @property
     def is_lifted(self) -> bool:
         return self._run is None
+
+    def forget_graph(self) -> None:
+        """Let go of the graph of the function's own run: only numbers are compared with it then."""
+        self.leaves, self.values = numbers_in(self.leaves), []
 
     def lift(self) -> Lifted:
         """Lift the run to an array program.
@@ -168,6 +177,11 @@ class Candidate:
         given += [(x, name in run.value_inputs) for name, nodes in run.inputs.items() for x in nodes.reshape(-1)]
         made = Uncompiled(run.results, given, captured, run.recorder.began)
         return made if made.is_whole else None
+
+    @property
+    def has_derivatives(self) -> bool:
+        """True if calls compute derivatives with the result: of one number or several Values, not of rows of `map`."""
+        return self.kind is Value and (self.structure is not None or self.shape == ())
 
     def backward(self) -> Program:
         """Derive the reverse sweep of the lifted program; empty if the result has no derivatives, as that of `map`."""
