@@ -211,7 +211,7 @@ def _held(steps: list[BytecodeStep], variable: str) -> Any:
 
 def _last(step: BytecodeStep | None) -> Any:
     """Return the variable that an instruction puts on top of the stack; None for anything else."""
-    if step.opname not in LOCALS:
+    if step is None or step.opname not in LOCALS:
         return None
     return step.argval[-1] if isinstance(step.argval, tuple) else step.argval
 
