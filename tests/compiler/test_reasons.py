@@ -1228,6 +1228,7 @@ ELSEWHERE = {  # reasons without a function above, and the tests that have one
     "argument": "test_soundness.py",
     "a recording of ... is dropped: ...": "test_soundness.py",
     "the function raises ..., the array program does not": "test_soundness.py",
+    "the array program raises ..., and the function does not": "test_fallbacks.py",
     "no root was found while the function was recorded": "the function itself raises the error",
 }
 INSIDE = {  # reasons that no user sees, and why
