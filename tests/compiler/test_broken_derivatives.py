@@ -164,9 +164,9 @@ def spoilt(monkeypatch: pytest.MonkeyPatch, row: Any, way: str, number: int, fac
         warnings.simplefilter("always")
         broken = Broken(patch, number, factor)
         if is_recorded:  # and no call that is served
-            patch.setattr(Checks, "one", lambda self, entry, served_by, own, result: result)
-            patch.setattr(Checks, "some", lambda self, entry, shares, arguments, own: True)
-            patch.setattr(Checks, "agrees", lambda self, entry, specialization, arguments, row, result: True)
+            patch.setattr(Checks, "single", lambda self, entry, served_by, own, result: result)
+            patch.setattr(Checks, "batch", lambda self, entry, shares, arguments, own: True)
+            patch.setattr(Checks, "matches", lambda self, entry, specialization, arguments, row, result: True)
         plain = make(f, by, count)
         compiled = wengert.compile(plain, backend="native" if row in LOOPS else "numpy")
         if how == "prepare" or is_recorded:

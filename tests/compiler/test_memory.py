@@ -75,6 +75,8 @@ def run(what: str, spare: int, warm: str) -> str:
     said = done.stderr.strip().rpartition("\n")[2]
     if said.startswith("ImportError") and ("failed to map" in said or "cannot allocate" in said):
         return "MemoryError"  # as Python says it of a module in C
+    if said == "SystemError: error return without exception set":
+        return "MemoryError"  # as Python 3.11 says it where there is no room for a function's frame
     if done.returncode:
         return said
     return done.stdout.strip()
