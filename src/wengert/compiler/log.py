@@ -14,7 +14,7 @@ from wengert.errors import ArgumentError
 
 __all__ = ["log"]
 
-log = logging.getLogger("wengert")
+log: logging.Logger = logging.getLogger("wengert")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO}
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Pattern:
             return False
         return np.array_equal(self.indptr, other.indptr) and np.array_equal(self.indices, other.indices)
 
-    __hash__ = None  # type: ignore[assignment]  # of all places, it would take long
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # of all places, it would take long
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -107,7 +107,8 @@ class Scores:
         self.metric: correct.Correct = metric
         self.targets: Any = targets
         self.columns: tuple[Any, ...] = np.ascontiguousarray(targets, np.float64), np.empty((piece, *target))
-        self.targets_at, self.gathered_at = [column.ctypes.data for column in self.columns]
+        self.targets_at: int = self.columns[0].ctypes.data
+        self.gathered_at: int = self.columns[1].ctypes.data
         self.predictions: Any = np.empty((piece, *cell))
         self.predictions_at: int = self.predictions.ctypes.data
         self.width: int = prod(cell)
