@@ -12,7 +12,6 @@ import collections
 import enum
 import itertools
 import random
-import subprocess
 import sys
 import types
 import warnings
@@ -25,10 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import wengert
+from tests.compiler.numbered import in_processes, main
 from wengert import Value
 from wengert.errors import DataError
 
-__all__ = ["CASES", "WHOLE", "Case", "case", "compare_all", "differences", "in_processes"]
+__all__ = ["CASES", "WHOLE", "Case", "case", "compare_all", "differences"]
 
 W = Value(0.75)
 Pair = collections.namedtuple("Pair", ["first", "second"])
@@ -383,6 +383,9 @@ class Case(NamedTuple):
     function: Callable[[Any], Any]
     how: str  # empty for single calls
 
+    def __str__(self) -> str:
+        return f"{self.name}, {self.function.__name__} {self.how}"
+
 
 def _within(kind: str, inner: Callable[[float], Any]) -> Callable[[float], Any]:
     container = CONTAINERS[kind]
@@ -507,16 +510,6 @@ def differences(case: Case, backend: str = "numpy") -> list[str]:
     return found
 
 
-def compare(start: int, end: int, step: int, backend: str = "numpy") -> None:
-    """Compare cases, and print what differs; each number goes to the standard error before its case."""
-    for number in range(start, min(end, CASES), step):
-        print(number, file=sys.stderr, flush=True)
-        one = case(number)
-        found = differences(one, backend)
-        if found:
-            print(f"{number} {one.name}, {one.function.__name__} {one.how}: {found[0]}", flush=True)
-
-
 def compare_all(numbers: list[int]) -> list[str]:
     """Compare some cases in processes of their own, by runs of the same step."""
     found, at = [], 0
@@ -525,28 +518,10 @@ def compare_all(numbers: list[int]) -> list[str]:
         end = at + 1
         while end < len(numbers) and numbers[end] - numbers[end - 1] == step:
             end += 1
-        found += in_processes(numbers[at], numbers[end - 1] + 1, step)
+        found += in_processes(sys.modules[__name__], numbers[at], numbers[end - 1] + 1, step)
         at = end
     return found
 
 
-def in_processes(start: int, end: int, step: int, backend: str = "numpy") -> list[str]:
-    """Compare cases in another process, and list what differs; after a crash go on in a new one."""
-    found, end = [], min(end, CASES)
-    while start < end:
-        command = [sys.executable, "-m", __spec__.name, *map(str, (start, end, step)), backend]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        found += ran.stdout.splitlines()
-        if not ran.returncode:
-            return found
-        last = [line for line in ran.stderr.splitlines() if line.isdigit()]
-        one = case(int(last[-1]) if last else start)
-        found.append(
-            f"{last[-1:]} {one.name}, {one.function.__name__} {one.how}: the process ended with {ran.returncode}"
-        )
-        start = (int(last[-1]) if last else start) + step
-    return found
-
-
 if __name__ == "__main__":
-    compare(*map(int, sys.argv[1:4]), *sys.argv[4:])
+    main(sys.modules[__name__], *sys.argv[1:])

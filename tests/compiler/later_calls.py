@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import wengert
+from tests.compiler.numbered import main
 from wengert import Value
 
 __all__ = ["CASES", "Case", "case", "differences"]
@@ -392,6 +393,9 @@ class Case(NamedTuple):
     makers: tuple[Callable[[], Any], ...]
     how: str  # empty for single calls
 
+    def __str__(self) -> str:
+        return self.name
+
 
 def _copied(x: Any) -> Callable[[], Any]:
     return lambda: [_copied(item)() for item in x] if isinstance(x, list) else x
@@ -516,16 +520,6 @@ def _flat(x: Any) -> Iterator[Any]:
         yield x.rstrip(b"\0") if isinstance(x, bytes) else x  # as NumPy does
 
 
-def compare(start: int, end: int, step: int, backend: str = "numpy") -> None:
-    """Compare cases, and print what differs; each number goes to the standard error before its case."""
-    for number in range(start, min(end, CASES), step):
-        print(number, file=sys.stderr, flush=True)
-        one = case(number)
-        found = differences(one, backend)
-        if found:
-            print(f"{number} {one.name}: {found[0]}", flush=True)
-
-
 if __name__ == "__main__":
     sys.set_int_max_str_digits(0)
-    compare(*map(int, sys.argv[1:4]), *sys.argv[4:])
+    main(sys.modules[__name__], *sys.argv[1:])

@@ -17,6 +17,7 @@ from wengert import Value
 np = pytest.importorskip("numpy")
 
 from tests.compiler import argument_kinds  # noqa: E402
+from tests.compiler.numbered import in_processes  # noqa: E402
 
 pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
 
@@ -28,7 +29,7 @@ def test_a_sample_of_all_kinds(backend: str) -> None:
     if backend == "native":
         pytest.importorskip("llvmlite")
     start = 0 if backend == "numpy" else 900
-    assert argument_kinds.in_processes(start, argument_kinds.CASES, 1801, backend) == []
+    assert in_processes(argument_kinds, start, argument_kinds.CASES, 1801, backend) == []
 
 
 @pytest.mark.nightly

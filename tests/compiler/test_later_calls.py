@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from typing import Any
 
@@ -14,6 +13,7 @@ from wengert import Value
 np = pytest.importorskip("numpy")
 
 from tests.compiler import later_calls  # noqa: E402
+from tests.compiler.numbered import in_processes  # noqa: E402
 
 W = Value(0.5)
 PARTS = 240
@@ -23,19 +23,7 @@ PARTS = 240
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_later_calls_give(part: int) -> None:
     """Cases of each kind, in a process of their own."""
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-m",
-        later_calls.__name__,
-        str(part),
-        str(later_calls.CASES),
-        str(PARTS),
-    ]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert not ran.returncode, ran.stderr
-    assert ran.stdout == ""
+    assert in_processes(later_calls, part, later_calls.CASES, PARTS) == []
 
 
 @pytest.mark.parametrize(

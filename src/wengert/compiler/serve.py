@@ -98,7 +98,7 @@ class Server:
             if not ran.was_finite:
                 entry.not_finite += 1
                 break
-            if not self.prepared(entry, 0, own, ran) or 0 in own.results:
+            if not self.advance(entry, 0, own, ran) or 0 in own.results:
                 break
         return own.of(0)
 
@@ -121,7 +121,7 @@ class Server:
                 row = next((int(n) for n in rows if int(n) not in own), None)
                 if row is not None:
                     before = self.before(entry, arguments, row, how, ran.partial)
-                    if self.prepared(entry, row, own, ran):
+                    if self.advance(entry, row, own, ran):
                         continue
                     is_pure = not entry.is_eager and row not in own
                     # Later rows may depend on the effects of a run, which nobody watches while the next one waits.
@@ -139,7 +139,7 @@ class Server:
             return entry.finished(result, how)
         return self.each(arguments, how, own.results)
 
-    def prepared(self, entry: CacheEntry, row: int, own: OwnResults, ran: Call, at_once: bool = False) -> bool:
+    def advance(self, entry: CacheEntry, row: int, own: OwnResults, ran: Call, at_once: bool = False) -> bool:
         """Compile the recording that waits, or record the function on an example that no specialization serves. Return
         False if the function itself serves this example and those that are left.
         """
@@ -245,7 +245,7 @@ class Server:
                     self.checks.single(entry, ran.ran, own, ran.found)
                     ran.ran.checked = policy.CHECKED_CALLS
                 return
-            if not self.prepared(entry, 0, own, ran, at_once=True) and own.watch is None:
+            if not self.advance(entry, 0, own, ran, at_once=True) and own.watch is None:
                 return
             if self.entries.get(entry.signature) is not entry:  # signatures tell now which objects are the same
                 arguments = self.specializer.read(given, others, False)

@@ -1,8 +1,8 @@
 """Serves a call of a compiled function from its specializations.
 
 A `CallPath` finds the `CacheEntry` of the call's signature, which reads the arguments and runs the first specialization
-whose guards pass. Everything else goes to `serve.py`. Like
-the engine, this file runs as it stands and is compiled by Cython, with `callpath.pxd`.
+whose guards pass. Everything else goes to `serve.py`. Like the engine, this file runs as it stands and is compiled by
+Cython, with `callpath.pxd`.
 
 Any number of calls run at once, in several threads or nested: each has a `Call` for its arguments and results, and
 takes a workspace of the specialization to compute in.

@@ -348,10 +348,9 @@ class _Trace:
                 self.recorder.plain.update(map(id, nodes))
             if leaf.is_scalar:
                 return made.item()
-            if np.ndarray not in leaf.held:
-                return made
-            made = presented(made)
-            made.of_argument = True
+            if np.ndarray in leaf.held:
+                made = presented(made)
+                made.of_argument = True
             return made
 
         def run() -> Any:
