@@ -458,3 +458,30 @@ def test_map_of_results_of_different_structure() -> None:
     assert [part.tolist() for part in compiled.map([1.0, 2.0])] == [[1.0, 2.0], [[1.0, 1.0], [2.0, 2.0]]]
     with pytest.raises(ArgumentError, match="use map"):
         compiled.mean([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda inner, w, x: max(2 * [*inner.map([x, 1.0])]) * w,
+        lambda inner, w, x: inner.map([x, 1.0])[0] * w,
+        lambda inner, w, x: sum(inner.map([x, 1.0])) * w,
+        lambda inner, w, x: w * len(inner.map([x, 1.0]) * 2),
+        lambda inner, w, x: w * float(inner.map([x, 1.0]).mean()),
+        lambda inner, w, x: w * isinstance(inner.map([x, 1.0]), np.ndarray),
+        lambda inner, w, x: inner.map([x, 1.0]),
+    ],
+)
+def test_map_within_a_compiled_function_gives_numbers(function: Any) -> None:
+    """An array without a graph, also while the outer function is observed."""
+    w = Value(0.5)
+    inner = wengert.compile(lambda x: w * x)
+    compiled = wengert.compile(lambda x: function(inner, w, x))
+    with pytest.warns(UserWarning, match="calls map of a compiled function"):
+        results = [(compiled(x), function(inner, w, x)) for x in (2.0, 0.5) * 4]
+    for got, want in results:
+        assert type(got) is type(want)
+        if isinstance(want, Value):
+            same(got, want, [w])
+        else:
+            assert got.tolist() == want.tolist()

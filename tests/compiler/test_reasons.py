@@ -83,6 +83,18 @@ def prints(x: float) -> Any:
     return W * x
 
 
+INNER = wengert.compile(lambda x: W * x)
+
+
+@reason(
+    "test_reasons.py, line ... calls map of a compiled function, which gives numbers without derivatives: call the "
+    "function for each example, in a list",
+    instead=lambda x: W * max([INNER(x).data, INNER(1.0).data]),
+)
+def maps(x: float) -> Any:
+    return W * max(INNER.map([x, 1.0]))
+
+
 @reason(
     "it calls logging.Logger.warning at ..., which has side effects: log outside of the function, with its result",
     instead=lambda x: W * x,

@@ -96,9 +96,12 @@ class Cache:
         self.fallback.count(report.THREADS)
 
     def clear(self) -> None:
-        """Forget all entries, as the function was redefined."""
+        """Forget all entries, and all that was counted of them: the function or what signatures tell has changed."""
         self.entries.clear()
         self.budget = Budget(self.entries)
+        self.evicted.clear()
+        self.seen_once.clear()
+        self.returns = self.oneshot_evictions = 0
         self.compiled.ones.clear()
         self.compiled.batches.clear()
 

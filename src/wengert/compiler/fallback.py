@@ -35,6 +35,10 @@ class Fallback:
         self.counts: dict[str, int] = {}
         self._warned: set[str] = set()
 
+    def forget(self) -> None:
+        """Forget what was warned of: the function was redefined."""
+        self._warned.clear()
+
     def count(self, why: str) -> None:
         """Count a call that the function itself serves, for a reason that is not its own."""
         self.counts[why] = self.counts.get(why, 0) + 1

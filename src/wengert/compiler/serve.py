@@ -81,11 +81,17 @@ class Server:
         """Serve a call by a function that is not compiled."""
         if not how:
             return function(*args, **named)
+        recorder = recorder_of_thread()
+        if recorder is not None and how == "map":
+            recorder.refuse(
+                "calls map of a compiled function, which gives numbers without derivatives: call the function for each "
+                "example, in a list"
+            )
         call, rows = rows_of(function, self.compiled.signature, self.compiled.static, args, named)
         results = [call(*row) for row in rows]
-        if recorder_of_thread() is None and not is_watched():
+        if recorder is None:
             return reduce_results(results, how, self.specializer.keeps_tuples)
-        return results if how == "map" else reduce_values(results, how)
+        return reduce_values(results, how)
 
     def single(self, arguments: Arguments) -> Any:
         """Serve a call on one example."""

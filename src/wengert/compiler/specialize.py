@@ -101,6 +101,7 @@ class Specializer:
         """Forget all recordings if the function was redefined."""
         if not same(self.defined(), self.definition):
             self.tells_objects = False
+            self.fallback.forget()
             self._define_anew()
 
     def _define_anew(self) -> None:
