@@ -29,11 +29,11 @@ class Cache:
     Attributes:
         budget: what preparing the function has used up.
         new_objects: arguments of signatures that were used once, and how often.
-        evicted: the keys of signatures that were evicted,
-        returns: and how many of these came back.
-        oneshot_evictions: evicted signatures with one example, as of a lambda that is new at each call; after many of
-            them a signature is recorded at its second call:
-        seen_once: the keys of those that have come once.
+        evicted: the keys of signatures that were evicted.
+        returns: how many of these came back.
+        oneshot_evictions: evicted signatures with one example, as of a lambda that is new at each call. After many of
+            them a signature is recorded at its second call.
+        seen_once: the keys of signatures that wait for their second call.
         elsewhere: see `Reader`; None for a function that asks of no object whether it is another one.
     """
 

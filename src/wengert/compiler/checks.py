@@ -131,7 +131,7 @@ class Checks:
         each specialization, later another one each time. False if one of them differs.
         """
         count = arguments.count()
-        is_due = entry.is_thorough and not entry.calls & (entry.calls - 1)
+        is_due = entry.is_thorough and policy.is_milestone(entry.calls)
         for specialization, rows in shares:
             rows = range(count) if rows is None else rows
             chosen = arguments.distinct(rows, policy.CHECKED_CALLS - specialization.checked)

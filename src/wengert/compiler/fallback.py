@@ -68,7 +68,7 @@ class Fallback:
 
     def rests(self, entry: CacheEntry) -> bool:
         """Return True if this call is not watched, as too many have changed objects, or raised an exception."""
-        return entry.changes >= policy.CHANGES and bool(entry.calls & (entry.calls - 1))
+        return entry.changes >= policy.CHANGES and not policy.is_milestone(entry.calls)
 
     def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
         """Drop a specialization whose result differs from the function's, and warn."""

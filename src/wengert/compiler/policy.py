@@ -13,8 +13,8 @@ from __future__ import annotations
 
 __all__ = ["AGAIN", "CACHE", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "FREE", "INVALIDATIONS", "LARGE", "MATRIX"]
 __all__ += ["PAUSE", "PRODUCTS", "REACHED", "RETURNS", "ROOM", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "STRIPS"]
-__all__ += ["UNLOCKED", "affords", "compiles", "lifts", "numpy_from", "pause", "pays_from", "products_from"]
-__all__ += ["python_strip", "records", "records_up_to", "strip", "too_much", "unlocked_from", "work"]
+__all__ += ["UNLOCKED", "affords", "compiles", "is_milestone", "lifts", "numpy_from", "pause", "pays_from"]
+__all__ += ["products_from", "python_strip", "records", "records_up_to", "strip", "too_much", "unlocked_from", "work"]
 
 LARGE = 5_000  # programs of more operations are lifted only
 EXAMPLES = 32  # once this many examples have run
@@ -38,6 +38,15 @@ CHANGES = 4  # after this many watched runs in which objects changed, as caches 
 REACHED = 200_000  # objects, numbers and Values aside, that are looked at for what a function can reach; beyond, it
 # runs uncompiled
 INVALIDATIONS = 3  # the number of specializations of a signature that may turn out to be wrong
+
+
+def is_milestone(calls: int) -> bool:
+    """Return True for calls whose number is a power of two: these are compared, or watched again.
+
+    >>> [calls for calls in range(1, 20) if is_milestone(calls)]
+    [1, 2, 4, 8, 16]
+    """
+    return not calls & (calls - 1)
 
 
 def lifts(nodes: int, examples: int) -> bool:

@@ -274,7 +274,7 @@ class Server:
         if any(each not in entry.specializations for each in several):
             return 0
         unproven = entry.checks < policy.CHECKED_CALLS * len(several)
-        if unproven or not entry.calls & (entry.calls - 1):
+        if unproven or policy.is_milestone(entry.calls):
             args = ready()
             row = row_due(entry.calls, len(args[0])) if args else 0
             if not self.checks.example(entry, self.specializer.read(args, {}, bool(args)), row):

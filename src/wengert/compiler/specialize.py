@@ -63,7 +63,7 @@ class Specializer:
         fallback: gets the calls that cannot be recorded.
 
     Attributes:
-        definition: the code and the defaults that are recorded, see `defined`.
+        definition: the code and the defaults that are recorded.
         read: returns the `Arguments` of a call.
         derived: how to take the derivative of a program, if the function is a derivative.
         recorded_directly: signatures for which a derivative itself is recorded, operation by operation.
@@ -355,7 +355,10 @@ class Specializer:
         specialization.began = candidate.began
         guards_pass, fault = self._fault(specialization, candidate, entry)
         if fault:
-            (self.fallback.fall_back if guards_pass else self.fallback.invalidate)(entry, fault)
+            if guards_pass:
+                self.fallback.fall_back(entry, fault)
+            else:
+                self.fallback.invalidate(entry, fault)
             return
         if entry.specializations and entry.layout != candidate.layout:
             self.fallback.fall_back(
@@ -387,10 +390,8 @@ class Specializer:
             if ran and candidate.result is not None:  # a derivative is compared at the first calls
                 structure, leaves = candidate.structure, candidate.leaves
                 cotangents = [1.0] * len(leaves) if structure is None else structure.cotangents(0)
-                differs = run_differs(
-                    *(specialization, space, arrays, candidate.values, batched),
-                    *(candidate.result, leaves, cotangents),
-                )
+                given, wanted = candidate.values, candidate.result
+                differs = run_differs(specialization, space, arrays, given, batched, wanted, leaves, cotangents)
             if space.error:
                 return True, f"the array program raises {space.error}, and the function does not"
             return True, f"{differs}: {DIFFERS}" if differs else ""
