@@ -426,7 +426,7 @@ def test_a_batch_in_another_function_has_static_arguments_too() -> None:
         outer = wengert.compile(lambda s: scaled.loss.mean(X, **named) * s)  # noqa: B023
         same(outer(2.0), scaled.loss.mean(X, **named) * 2.0, [scaled.w])
         lifted(outer)
-    each = wengert.compile(lambda s: wengert.sum(scaled.loss.map([s, 2.0 * s])))
+    each = wengert.compile(lambda s: wengert.sum([scaled.loss.sum([s]), scaled.loss.sum([2.0 * s])]))
     same(each(2.0), scaled.w * 6.0, [scaled.w])
     for wrong in ([], [1.0, 2.0]):
         with pytest.raises(DataError):
