@@ -154,7 +154,8 @@ def tried(run: Run, arguments: list[str]) -> None:
     for old in FOLDER.glob(f"{REPORT.name}.*"):
         old.unlink()
     start = time.monotonic()
-    command = [*run.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    # What UndefinedBehaviorSanitizer says before it ends the process goes to the standard error itself.
+    command = [*run.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--capture=sys", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     print(done.stdout[-20_000:], done.stderr[-20_000:])
     for report in FOLDER.glob(f"{REPORT.name}.*"):

@@ -73,7 +73,7 @@ cdef extern from *:
 
     CYTHON_UNUSED static void wengert_copy(long long source, long long target, long long n)
     {
-        memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
+        if (n > 0) memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
     }
 
     CYTHON_UNUSED static int wengert_are_below(long long places, long long n, long long count)
