@@ -9,6 +9,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import pytest
@@ -131,6 +134,15 @@ class Thing:
 
 class Row(tuple[Any, ...]):
     __slots__ = ()
+
+
+class Named(NamedTuple):
+    x: float
+
+
+@dataclass(frozen=True)
+class Frozen:
+    x: float
 
 
 KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
@@ -344,6 +356,98 @@ def test_numbers_that_are_the_function_s_own(name: str, numbers: str, order: str
         assert mapped.map([n, n + 1]).tolist() == [function(x).data for x in (n, n + 1)], call
 
 
+# -- equal objects of all kinds, which are compared by value unless the function asks ---------------------------------
+
+HELD = Thing()
+GLOBAL: list[Any] = [None]
+
+
+def is_global(x: Any, m: Any = None) -> Any:
+    return x * 2.0 if m is GLOBAL[0] else x * 3.0
+
+
+def is_held(x: Any, m: Any = None) -> Any:
+    return x * 2.0 if m is HELD.x else x * 3.0
+
+
+def are_one(x: Any, m: Any, n: Any) -> Any:
+    return x * 2.0 if m is n else x * 3.0
+
+
+def has_one(x: Any, several: Any) -> Any:
+    for each in several:
+        if each is HELD.x:
+            return x * 2.0
+    return x * 3.0
+
+
+def both_held(x: Any) -> Any:
+    return x * 2.0 if GLOBAL[0] is HELD.x else x * 3.0
+
+
+NAMED_GLOBAL: dict[str, Any] = {}
+exec("def is_named(x, m):\n    return x * 2.0 if m is NAME else x * 3.0", NAMED_GLOBAL)
+EQUAL: dict[str, Callable[[], Any]] = {
+    "str": lambda: "".join(["te", "xt"]),
+    "bytes": lambda: bytes([116, 101]),
+    "int": lambda: int("123456789"),
+    "float": lambda: float("1.5"),
+    "complex": lambda: complex("1.5j"),
+    "Fraction": lambda: Fraction(1, 3),
+    "Decimal": lambda: Decimal("1.5"),
+    "date": lambda: date(2020, 1, 1),
+    "datetime": lambda: datetime(2020, 1, 1, 12),
+    "named tuple": lambda: Named(float("1.5")),
+    "frozen dataclass": lambda: Frozen(float("1.5")),
+    "tuple": lambda: (float("1.5"), "a"),
+    "range": lambda: range(5),
+    "set": lambda: {1.5},
+    "frozenset": lambda: frozenset([1.5]),
+    "list": lambda: [1.5],
+    "dict": lambda: {"a": 1.5},
+    "slice": lambda: slice(1, 2),
+    "float64": lambda: np.float64(1.5),
+    "float32": lambda: np.float32(1.5),
+    "int64": lambda: np.int64(3),
+    "array": lambda: np.arange(3.0),
+    "array of ints": lambda: np.arange(3),
+}
+
+
+def with_equals(p: Any, q: Any) -> Iterator[tuple[str, Callable[..., Any], list[tuple[Any, Any, tuple[Any, ...]]]]]:
+    """Yield cases: what is asked, the function, and in turn what is held globally, what by an object, and arguments."""
+    for way, function in (("global", is_global), ("held", is_held), ("named", NAMED_GLOBAL["is_named"])):
+        yield way, function, [(p, p, (p,)), (p, p, (q,)), (p, p, (p,))]
+    yield "what is held changes", is_held, [(p, p, (p,)), (p, q, (p,)), (p, p, (p,))]
+    yield "what is held changes back", is_held, [(p, q, (p,)), (p, p, (p,)), (p, q, (p,))]
+    yield "both are held", both_held, [(p, p, ()), (p, q, ()), (q, q, ()), (q, p, ())]
+    yield "two arguments", are_one, [(p, p, (p, p)), (p, p, (p, q)), (p, p, (q, q)), (p, p, (q, p))]
+    yield "a list", has_one, [(p, p, ([p],)), (p, p, ([q],))]
+    yield "a tuple", has_one, [(p, p, ((p,),)), (p, p, ((q,),))]
+    if not isinstance(p, (list, dict, set, slice, np.ndarray)):
+        yield "keys", has_one, [(p, p, ({p: 1.0},)), (p, p, ({q: 1.0},))]
+        yield "a set", has_one, [(p, p, ({p},)), (p, p, ({q},))]
+
+
+@pytest.mark.parametrize("kind", EQUAL)
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_equal_objects_that_are_not_the_same(kind: str, is_traced: bool) -> None:
+    """Eleven calls with one of them, so that the checks of the first calls are over; then with the others."""
+    wrong, a, b = [], EQUAL[kind](), EQUAL[kind]()
+    for p, q in ((a, b), (b, a)):
+        for way, function, turns in with_equals(p, q):
+            compiled, call = wengert.compile(function), 0
+            for turn, (name, held, args) in enumerate(turns):
+                for _ in range(3 if turn else 11):
+                    GLOBAL[0] = NAMED_GLOBAL["NAME"] = name
+                    HELD.x = held
+                    call += 1
+                    expected, got = function(call, *args), compiled(Value(call) if is_traced else float(call), *args)
+                    if got != expected and getattr(got, "data", None) != expected:
+                        wrong.append((way, turn, call, got, expected))
+    assert not wrong
+
+
 # -- what stays as fast as it was -------------------------------------------------------------------------------------
 
 MISSING = object()
@@ -388,15 +492,6 @@ def test_what_asks_for_no_argument_is_read_as_before(function: Callable[..., Any
         assert compiled(x).data == pytest.approx(function(x).data)
     assert not compiled._server.specializer.tells_objects
     assert "uncompiled" not in compiled.report()
-
-
-class Named(NamedTuple):
-    x: float
-
-
-@dataclass(frozen=True)
-class Frozen:
-    x: float
 
 
 def pairs_of_points(points: Any) -> Any:

@@ -6,6 +6,7 @@ cdef tuple PLAIN
 @cython.locals(names=dict)
 cpdef object look(int kind, object source, object key)
 cpdef bint same(object now, object then) except -1
+cdef bint differs(object now, object then) except -1
 cdef object function_of(object x, object source)
 @cython.final
 cdef class Place:
@@ -13,7 +14,7 @@ cdef class Place:
     cdef readonly object source, key, then, leaf
     cdef readonly str name
     cdef public Py_ssize_t number
-    cdef bint has_dict_alone, is_weak
+    cdef bint has_dict_alone, is_weak, is_exact
     cdef bint is_stale(self, long long target) except -1
 @cython.final
 cdef class Items:
@@ -21,6 +22,7 @@ cdef class Items:
     cdef readonly list then, leaves, keys
     cdef public list numbers
     cdef readonly str name
+    cdef bint is_exact
     @cython.locals(i=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t, number="long long")
     cdef Py_ssize_t changed(self, long long target) except -3
     @cython.locals(i=Py_ssize_t)

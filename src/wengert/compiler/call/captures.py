@@ -123,6 +123,11 @@ def same(now: Any, then: Any) -> bool:
     return kind in PLAIN and bool(now == then)
 
 
+def differs(now: Any, then: Any) -> bool:
+    """Return True unless two objects are two accesses of one method, each of which makes a new object."""
+    return type(then) is not MethodType or not same(now, then)
+
+
 def are_alike(now: Any, then: Any) -> bool:
     """Compare two arrays of any kind and layout; `memory.are_bytes` compares most of them, and faster."""
     return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
@@ -143,6 +148,7 @@ class Place:
         leaf: the Value that stands for a float.
         name: the name of the place in the user's terms.
         is_weak: True if the source is an argument, which is not kept alive: without it no call has this signature.
+        is_exact: True if an equal number, string or container there is a change, too: the program may ask which it is.
 
     Attributes:
         number: the float's position among a program's parameters; -1 if the program does not use it.
@@ -154,13 +160,23 @@ class Place:
     leaf: Any
     name: Any
     is_weak: Any
+    is_exact: Any
     then: Any
     has_dict_alone: Any
 
     def __init__(
-        self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str, is_weak: bool = False
+        self,
+        kind: Int,
+        source: Any,
+        key: Any,
+        then: Any,
+        leaf: Any,
+        name: str,
+        is_weak: bool = False,
+        is_exact: bool = False,
     ) -> None:
         self.kind, self.key, self.leaf, self.name, self.is_weak = kind, key, leaf, name, is_weak
+        self.is_exact = is_exact and kind in (NAME, CELL, ATTRIBUTE, CLASS)  # others make an object at each call
         self.source: Any = ref(source) if is_weak else source
         self.then = function_of(then, source) if is_weak else then
         self.has_dict_alone = kind == NAMES and not slots_of(type(source))
@@ -194,7 +210,7 @@ class Place:
             if self.number >= 0:
                 memory.put(target + 8 * self.number, float(now))
             return False
-        return now is not self.then and not same(now, self.then)
+        return now is not self.then and (differs(now, self.then) if self.is_exact else not same(now, self.then))
 
 
 @cython.cclass
@@ -207,17 +223,27 @@ class Items:
         leaves: a Value or None for each item; None if there are no floats.
         keys: the keys of a dict.
         name: the name of the container.
+        is_exact: see `Place`.
 
     Attributes:
         numbers: the position of each float among a program's parameters; -1 if the program does not use it.
     """
 
-    def __init__(self, source: Any, then: list[Any], leaves: list[Any] | None, keys: list[Any] | None, name: str):
+    def __init__(
+        self,
+        source: Any,
+        then: list[Any],
+        leaves: list[Any] | None,
+        keys: list[Any] | None,
+        name: str,
+        is_exact: bool = False,
+    ) -> None:
         self.source: Any = source
         self.then: list[Any] = then
         self.leaves: list[Any] | None = leaves
         self.keys: list[Any] | None = keys
         self.name: str = name
+        self.is_exact: bool = is_exact
         self.numbers: list[int] = []
 
     def changed(self, target: Int) -> Int:
@@ -257,7 +283,7 @@ class Items:
                 number: int = self.numbers[i]
                 if number >= 0:
                     memory.put(target + 8 * number, float(now))
-            elif now is not then and not same(now, then):
+            elif now is not then and (differs(now, then) if self.is_exact else not same(now, then)):
                 return i
         return UNCHANGED
 
@@ -267,7 +293,8 @@ class Items:
         for i in range(len(then)):
             if i >= len(now):  # another thread may shorten it
                 return LENGTH
-            if now[i] is not then[i] and not same(now[i], then[i]):
+            x, y = now[i], then[i]
+            if x is not y and (differs(x, y) if self.is_exact else not same(x, y)):
                 return i
         return UNCHANGED
 

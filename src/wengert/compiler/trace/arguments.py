@@ -10,7 +10,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,7 +19,7 @@ import numpy as np
 from wengert._forks import Lock
 from wengert.compiler.call import is_exact
 from wengert.compiler.trace.bytecode import REPLACED
-from wengert.compiler.trace.keys import DEPTH, PARTS, Itself, key_of, objects_in
+from wengert.compiler.trace.keys import DEPTH, PARTS, Itself, is_frozen, key_of, objects_in
 from wengert.compiler.trace.regular import ARRAYS, KINDS, Rows, Tangled, has_large, read_rows, rows_in, widened
 from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items
 from wengert.derivatives import KeyPath, tree_flatten, tree_leaves, tree_unflatten
@@ -462,15 +462,22 @@ def _parts(x: Any) -> list[Any]:
         if part is None or kind is bool:
             continue
         found.append(part)
-        if kind is list:
-            waiting += part[::-1]
+        if kind in (list, set, frozenset):
+            waiting += [*part][::-1]
         elif issubclass(kind, tuple):
             waiting += [*tuple.__iter__(part)][::-1]
         elif kind is dict:
-            waiting += [*part.values()][::-1]
+            waiting += [*part, *part.values()][::-1]
+        elif is_frozen(kind):
+            waiting += [getattr(part, field.name) for field in fields(part)][::-1]
         elif kind is np.ndarray and part.dtype == object:
             waiting += part.ravel().tolist()[::-1]
     return found
+
+
+def _texts(parts: list[Any]) -> list[Itself]:
+    """Return keys of the very strings among some objects: elsewhere equal ones have equal keys."""
+    return [Itself(part) for part in parts if type(part) in (str, bytes)]
 
 
 class Reader:
@@ -535,7 +542,8 @@ class Reader:
                 arrays += found
         same: list[int] = []
         if self.tells_objects and not any(isinstance(shape, ForeignSpec) for shape in shapes.values()):
-            same, reason = self._same(originals, args, named, batched)
+            same, texts, reason = self._same(originals, args, named, batched)
+            keys += texts
             if reason is not None:
                 shapes[next(iter(shapes))] = reason
         elif DEEP not in shapes.values() and MANY not in shapes.values():
@@ -553,9 +561,9 @@ class Reader:
 
     def _same(
         self, originals: dict[str, Any], args: Sequence[Any], named: dict[str, Any], batched: bool
-    ) -> tuple[list[int], ForeignSpec | None]:
+    ) -> tuple[list[int], list[Itself], ForeignSpec | None]:
         """Return the identities of all parts of the arguments, or of none if all examples of a batch have different
-        ones; and a reason to leave such arguments to the function.
+        ones; keys of the very strings in them; and a reason to leave such arguments to the function.
         """
         static = [part for name in self.static for part in _parts(originals.get(name))]
         fixed = SMALL.keys() & set(map(id, static))  # these are the same objects in the program
@@ -570,24 +578,30 @@ class Reader:
             what, instead = "an object that it reads elsewhere, too", "pass a number or a flag that tells"
             if type(x) is int:
                 what, instead = "an int that may be one it has from elsewhere", "write ==, or pass floats"
-            return [id(part) for _, part in every], None if x is None else ForeignSpec(
-                f"it asks whether two objects are the same, and {name} is, or has in it, {what}: {instead}"
-            )
+            reason = f"it asks whether two objects are the same, and {name} is, or has in it, {what}: {instead}"
+            parts = [part for _, part in every]
+            return [*map(id, parts)], _texts(parts), None if x is None else ForeignSpec(reason)
+        texts: list[Itself] = []  # those of one example; no column holds any
         for row in rows_of(self.read, self.signature, self.static, args, named)[1]:
-            every = [part for x in row for part in _parts(x)]
-            if len({*map(id, every)}) < len(every) or any(
-                id(x) in self.elsewhere and id(x) not in fixed for x in every
+            every_part = [part for x in row for part in _parts(x)]
+            texts = texts or _texts(every_part)
+            parts = [part for part in every_part if type(part) not in (str, bytes)]
+            if len({*map(id, parts)}) < len(parts) or any(
+                id(x) in self.elsewhere and id(x) not in fixed for x in parts
             ):
-                return [], ForeignSpec(
+                return [], [], ForeignSpec(
                     "it asks whether two objects are the same, and in an example of the batch some are: pass a number "
                     "or a flag that tells, or make single calls"
                 )
-        return [], None
+        return [], texts, None
 
     def add(self, objects: Sequence[Any]) -> None:
-        """Note objects that a recorded run read, but not from the arguments, and that it replaced."""
-        replaced = [x for x in objects if isinstance(x, REPLACED) and not isinstance(x, (bool, str, bytes))]
-        self.elsewhere.update([(id(x), x) for x in replaced])
+        """Note objects that a recorded run read, but not from the arguments, and that are replaced in it, or compared
+        by their value. (Strings are compared by identity, and of bools and of None there is one object.)
+        """
+        found = [x for x in objects if x is not None and not isinstance(x, (bool, str, bytes))]
+        found = [x for x in found if isinstance(x, REPLACED) or type(key_of(x)) is not Itself]
+        self.elsewhere.update([(id(x), x) for x in found])
 
 
 def _static(name: str, x: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.compiler.trace.keys import Itself, key_of
 from wengert.engine import Value
 
 __all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "constants_of", "names_of", "tells_bools"]
@@ -281,13 +282,16 @@ def tells_objects(code: CodeType, names: Mapping[str, Any], own: bool = False) -
     two objects of other types. Its globals are `names`.
     """
     return any(
-        all((own or side is not OWN) and _is_replaced(_global(side, names)) for side in pair)
+        all((own or side is not OWN) and _has_equals(_global(side, names), own) for side in pair)
         for pair in bytecode_of(code).compares
     )
 
 
-def _is_replaced(x: Any) -> bool:
-    return isinstance(x, (*REPLACED, Unknown)) and type(x) is not bool  # of True and of False there is one object
+def _has_equals(x: Any, own: bool) -> bool:
+    """Return True for an object beside which there may be another one that equals it for a program."""
+    if x is None or type(x) is bool:
+        return False
+    return isinstance(x, (*REPLACED, Unknown)) or (own and type(key_of(x)) is not Itself)
 
 
 class Unknown:

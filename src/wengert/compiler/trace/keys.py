@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.compiler.call import reference_to
 
-__all__ = ["DEPTH", "PARTS", "Itself", "key_of", "objects_in"]
+__all__ = ["DEPTH", "PARTS", "Itself", "is_frozen", "key_of", "objects_in"]
 
 DEPTH, PARTS = 32, 1 << 16  # an argument that is nested deeper, or has more parts, is left to the function
 GENERATORS = (random.Random, np.random.Generator)
@@ -62,6 +62,11 @@ def _has(kind: type, name: str) -> bool:
     return any(name in vars(base) for base in kind.__mro__)
 
 
+def is_frozen(kind: type) -> bool:
+    """Return True for a class of frozen dataclasses, which are compared by their fields."""
+    return "__dataclass_params__" in vars(kind) and bool(vars(kind)["__dataclass_params__"].frozen)
+
+
 def key_of(x: Any, depth: int = 0) -> Any:
     """Return a hashable key of an object: type and value for numbers, strings and None; the keys of the parts, in their
     order, for tuples, sets, ranges, frozen dataclasses and bound methods, which are often created anew; else, and for
@@ -90,7 +95,7 @@ def key_of(x: Any, depth: int = 0) -> Any:
         parts = repr(x.replace(tzinfo=None)), x.tzinfo  # equal ones may differ in their time zone
     elif kind is MethodType or vars(kind).get("_is_method") is True:  # a compiled one
         parts = x.__func__, x.__self__
-    elif "__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen:
+    elif is_frozen(kind):
         parts = [getattr(x, field.name) for field in fields(kind)]
     elif _has(kind, "__next__") or issubclass(kind, GENERATORS):
         return kind  # a new one at each call, and none can be part of a program

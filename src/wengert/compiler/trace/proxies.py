@@ -194,14 +194,17 @@ class Proxies:
         recorder: the recorder of the traced numbers.
         watch: the watched run: its code, and the names in it. Only these names are noted of classes and frozen objects.
         passed: the identities of those objects among the arguments that allow weak references.
+        is_exact: True if the run may ask which of several equal objects one is. Floats are constants then: a traced
+            number would be another object each time.
     """
 
-    def __init__(self, recorder: Any, watch: Any, passed: Collection[int] = ()) -> None:
+    def __init__(self, recorder: Any, watch: Any, passed: Collection[int] = (), is_exact: bool = False) -> None:
         self.recorder: Any = recorder
         self.ran: dict[CodeType, Any] = watch.ran
         self.mentioned: set[str] = watch.mentioned
         self.reads_all: bool = watch.reads_all
         self.passed: Collection[int] = passed
+        self.is_exact: bool = is_exact
         self.seen: dict[int, Any] = watch.seen
         self.places: list[Place] = []
         self.items: list[Items] = []
@@ -229,7 +232,7 @@ class Proxies:
     def read(self, kind: int, source: Any, key: Any, name: str) -> Any:
         """Note a place, and return the proxy of the object there."""
         x = look(kind, source, key)
-        if type(x) in FLOATS:
+        if type(x) in FLOATS and not self.is_exact:
             leaf = Value(x)
             self._place(source, Place(kind, source, key, x, leaf, name, self._is_argument(kind, source)))
             return Number(self.recorder, x, leaf)
@@ -242,7 +245,8 @@ class Proxies:
         at = kind, id(source), id(key) if kind == CALL else key
         if at not in self._noted:
             self._noted.add(at)
-            self._place(source, Place(kind, source, key, found, None, name, self._is_argument(kind, source)))
+            is_weak = self._is_argument(kind, source)
+            self._place(source, Place(kind, source, key, found, None, name, is_weak, self.is_exact))
         return found
 
     def _is_argument(self, kind: int, source: Any) -> bool:
@@ -474,14 +478,16 @@ class Proxies:
     def _contents(self, x: Any, then: list[Any], keys: list[Any] | None, name: str) -> list[Any]:
         """Note the items of a container, and return their proxies."""
         kinds = {*map(type, then)}
-        if kinds == {float} and type(x) is list:
+        if kinds == {float} and type(x) is list and not self.is_exact:
             return self._numbers(x, (len(then),), then, name)
-        if all(kind in PLAIN or issubclass(kind, Value) for kind in kinds) and kinds.isdisjoint(FLOATS):
-            self.items.append(Items(x, list(then), None, keys, name))
+        plain = (*PLAIN, float) if self.is_exact else PLAIN
+        floats = () if self.is_exact else FLOATS
+        if all(kind in plain or issubclass(kind, Value) for kind in kinds) and kinds.isdisjoint(floats):
+            self.items.append(Items(x, list(then), None, keys, name, self.is_exact))
             return then  # these are their own proxies
         spell = [spelt(key) for key in keys] if keys is not None else range(len(then))
-        leaves = [Value(item) if type(item) in FLOATS else None for item in then]
-        self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name))
+        leaves = [Value(item) if type(item) in floats else None for item in then]
+        self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name, self.is_exact))
         return [
             self.proxy(item, f"{name}[{at}]") if leaf is None else Number(self.recorder, item, leaf)
             for item, leaf, at in zip(then, leaves, spell, strict=True)
@@ -519,7 +525,7 @@ class Proxies:
         return self.proxy(x, name) if has_identity else x
 
     def _set(self, x: Any, name: str) -> Any:
-        self.items.append(Items(x, list(x), None, None, name))
+        self.items.append(Items(x, list(x), None, None, name, self.is_exact))
         made = {self._key(item, name) for item in x}
         return self._keep(x, made if type(x) is set else frozenset(made))
 
@@ -730,11 +736,11 @@ class Proxies:
         if issubclass(kind, (list, dict, deque, MappingProxyType)):
             keys = None if issubclass(kind, (list, deque)) else list(x)
             values = list(x) if keys is None else list(x.values())
-            self.items.append(Items(x, values, None, keys, name))
+            self.items.append(Items(x, values, None, keys, name, self.is_exact))
             for item in values:
                 self.freeze(item, name)
         elif issubclass(kind, (set, frozenset)):
-            self.items.append(Items(x, list(x), None, None, name))
+            self.items.append(Items(x, list(x), None, None, name, self.is_exact))
         elif issubclass(kind, tuple):
             for item in tuple.__iter__(x):
                 self.freeze(item, name)

@@ -324,7 +324,9 @@ class _Trace:
         self.example, self.batched = arguments.numbers(example), arguments.signature.batched
         self.recorder = Recorder(tells_bools=watch.tells_bools, room=room)
         follow_rules(watch.ran)
-        self.proxies = self.recorder.proxies = Proxies(self.recorder, watch, arguments.signature.objects())
+        self.proxies = self.recorder.proxies = Proxies(
+            self.recorder, watch, arguments.signature.objects(), arguments.signature.tells_objects
+        )
         self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
         self.recorder.nests = nests
         self.inputs: dict[str, Any] = {}

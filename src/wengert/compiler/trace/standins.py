@@ -412,8 +412,11 @@ def _filled(function: Any) -> Callable[..., Any]:
         is_like = any(type(x) is TracedArray for x in args)  # then it lies in memory as that does
         args = tuple([np.empty(x.shape, x.dtype) if type(x) is TracedArray else concrete(x) for x in args])
         made = function(*args, **named)
-        is_array = type(made) is np.ndarray and made.dtype == np.float64 and made.ndim
-        return fillable(made) if is_array and (is_like or _fills(sys._getframe(1).f_code)) else made
+        if type(made) is not np.ndarray or not made.ndim:
+            return made
+        if made.dtype != np.float64:
+            return made.view(TracedArray) if is_like else made
+        return fillable(made) if is_like or _fills(sys._getframe(1).f_code) else made
 
     return call
 
