@@ -140,6 +140,7 @@ class _Signpost:
                 raise ImportError(errors.NEEDS_COURSE)
             if sys.version_info < (3, 15):  # since then it may be a lazy import from wengert, which asks here first
                 raise ImportError("write from wengert import course")
+            return
         for module in _HOMES if package == "wengert" else ():
             if name in import_module(f"wengert.{module}").__all__:
                 raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")

@@ -189,8 +189,9 @@ class Graph:
                     reached[x] = True
         return start
 
-    def push_forward(self, tangents: Mapping[int, float]) -> array[float]:
-        """Forward mode: compute the tangent of every instruction from a mapping of leaves' indices to tangents.
+    def push_forward(self, tangents: Mapping[int, float], absolute: bool = False) -> array[float]:
+        """Forward mode: compute the tangent of every instruction from a mapping of leaves' indices to tangents. If
+        `absolute`, the absolute values of the terms are added up, as in `pull_back`.
 
         >>> x = Value(3.0)
         >>> list(Graph(2 - x * x).push_forward({0: 1.0}))
@@ -199,9 +200,10 @@ class Graph:
         sums = array("d", [0.0]) * len(self.values)
         reached = bytearray(len(self.values))
         for place, tangent in tangents.items():
-            sums[place] = tangent
+            sums[place] = abs(tangent) if absolute else tangent
             reached[place] = True
-        _push_forward(self.starts, self.operands, self.partials, sums, reached)
+        partials = _absolute(self.partials) if absolute else self.partials
+        _push_forward(self.starts, self.operands, partials, sums, reached)
         return sums
 
     def curvature(self, inputs: Iterable[int], rule: Callable[[Value], Sequence[Any]]) -> tuple[Curvature, list[Any]]:
@@ -225,7 +227,9 @@ class Graph:
         )
         return Curvature(terms, columns, weights), open_terms
 
-    def curve(self, tangents: Mapping[int, float], curvature: Curvature, first: int, root: int) -> array[float]:
+    def curve(
+        self, tangents: Mapping[int, float], curvature: Curvature, first: int, root: int, absolute: bool = False
+    ) -> array[float]:
         """Forward over reverse: compute the tangent of every instruction's cotangent, for a cotangent of 1 at `root`.
 
         Args:
@@ -233,15 +237,17 @@ class Graph:
             curvature: that of the instructions up to `root`.
             first: the first instruction to reach.
             root: the index of the result.
+            absolute: add up the absolute values of the terms, as in `pull_back`.
         """
         n = len(self.values)
         moved, sums, turned = (array("d", [0.0]) * n for _ in range(3))
         moving, reached = bytearray(n), bytearray(n)
         for place, tangent in tangents.items():
-            moved[place] = tangent
+            moved[place] = abs(tangent) if absolute else tangent
             moving[place] = True
-        starts, operands, partials = self.starts, self.operands, self.partials
-        terms, columns, weights = curvature
+        starts, operands, terms, columns = self.starts, self.operands, curvature.starts, curvature.columns
+        partials = _absolute(self.partials) if absolute else self.partials
+        weights = _absolute(curvature.weights) if absolute else curvature.weights
         _push_forward(starts, operands, partials, moved, moving)
         sums[root], reached[root] = 1.0, REACHED
         _pull_back_twice(
@@ -271,6 +277,10 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph({len(self)} instructions, {len(self.leaves)} of them leaves, {len(self.outputs)} outputs)"
+
+
+def _absolute(numbers: Iterable[float]) -> Any:
+    return array("d", [abs(x) for x in numbers])
 
 
 def _read_only(numbers: array[Any]) -> Any:

@@ -32,6 +32,7 @@ from wengert import (  # noqa: E402
     tanh,
     value_and_grad,
 )
+from wengert.node import CODE  # noqa: E402
 
 pytestmark = pytest.mark.once  # what is compared does not depend on which engine runs
 CALLS = 17
@@ -132,3 +133,26 @@ def test_a_fault_of_that_size_is_noticed(fault: str, of: str, how: str, monkeypa
     xs = points()[1]
     with pytest.warns(UserWarning, match="the result of the array program is"):
         compiled.map([xs, xs[::-1]]) if how else compiled(xs)
+
+
+def nodes_of(call: Callable[[], Any]) -> int:
+    """Count the nodes that a call makes."""
+    before = Value(0.0)._made
+    call()
+    return int(Value(0.0)._made - before) // (CODE + 1)
+
+
+@pytest.mark.parametrize("of", ["grad", "value_and_grad", "jacobian", "hessian"])
+@pytest.mark.parametrize("name", [*IDENTITIES, "ordinary"])
+def test_a_check_costs_at_most_three_times_the_derivative(name: str, of: str) -> None:
+    """Counted in nodes: where digits cancel, what was added up is told by the same graph."""
+    derivative = DERIVATIVES[of](total({**IDENTITIES, "ordinary": lambda x, y: tanh(x * y) / y}[name]))
+    compiled = wengert.compile(derivative)
+    *first, x = points()
+    for each in first[:6]:
+        compiled(each)
+    plain = nodes_of(lambda: derivative(x))
+    [specialization] = compiled._server.cache.compiled.last.specializations
+    specialization.checked = 0
+    assert 0 < nodes_of(lambda: compiled(x)) <= 3 * plain
+    assert specialization.checked == 1

@@ -116,7 +116,7 @@ class Checks:
             _, of_program = self.specializer.recorded_for(own.arguments)
             sampled = derived.sample(served_by.checked, own.runs.get(0), of_program is not None)
             sample = self.specializer.observe(entry, functools.partial(own.arguments.eager, sampled))
-            alike = derived.matches(result, sample, served_by.kernel.agree)
+            alike = derived.matches(result, sample, served_by.kernel.agree, served_by.kernel.nudge)
             if alike and comparison.pulls_back_alike(served_by, *derived.weighted(result, sample, served_by.checked)):
                 self._count(entry, served_by)
                 return result

@@ -18,6 +18,7 @@ from wengert.compiler.trace import (
     Specialization,
     flat_result,
     kind_of,
+    largest_term,
     number_of,
     numbers_in,
     primal_of,
@@ -174,17 +175,11 @@ def _terms(made: Specialization, layout: Any, result: Any, count: int, of_values
 
 
 def _largest(terms: Callable[[], Sequence[Any]]) -> Callable[[int], float]:
-    """Return a function that finds the largest number that one of some Values comes from, given its position: each is
-    multiplied by the Value's derivative with respect to it, and so moves the Value as much, relatively, by rounding.
-    """
+    """Return a function that finds the largest number that one of some Values comes from, given its position."""
 
     def largest(place: int) -> float:
         leaves = terms()
-        if place >= len(leaves) or not isinstance(leaves[place], Value):
-            return 0.0
-        graph = Graph(leaves[place])
-        slopes: Any = np.array(graph.pull_back({graph.outputs[0]: 1.0}))
-        return float(np.abs(slopes * [x._data for x in graph.values]).max())
+        return largest_term(leaves[place]) if place < len(leaves) else 0.0
 
     return largest
 
@@ -235,8 +230,13 @@ def _pulled_back(
     if not are_leaves:  # the rest of their graphs is skipped
         first = max([place for place, x in zip(places, wanted, strict=True) if not x.is_leaf], default=-1) + 1
     pulled = PullBack(graph, places, first, weights, _swept(graph, weights, first))
-    before = np.array(pulled.grads)[: bisect_left(graph.values, began, key=_age)]
-    before[[place for place in places if place < len(before)]] = 0.0
+    before = pulled.grads[: bisect_left(graph.values, began, key=_age)].tolist()
+    for place in places:
+        if place < len(before):
+            before[place] = 0.0
+    if not any(before):
+        return pulled
+    before = np.array(before)
     if (before[np.isfinite(before)] == 0.0).all():
         return pulled
     sizes = np.array(pulled.sizes())[: len(before)]

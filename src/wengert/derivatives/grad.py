@@ -351,13 +351,27 @@ def _copied(x: Any) -> Any:
 
 
 class Product(NamedTuple):
-    """A derivative times a vector: the function's outputs and inputs, the vector, the outputs' values and tangents."""
+    """A derivative times a vector.
 
+    Attributes:
+        run: the linear map of what is differentiated.
+        outputs: its results.
+        inputs: its arguments.
+        vector: a tangent of each input.
+        values: the results' numbers.
+        tangents: and their tangents.
+    """
+
+    run: LinearMap
     outputs: Numbers
     inputs: Numbers
     vector: list[float]
     values: list[Any]
     tangents: list[Any]
+
+    def sizes(self) -> list[float]:
+        """Return the sums of the absolute values that were added up to the tangents."""
+        return self.run.sizes(dict(enumerate(self.vector)))
 
 
 class _Call:
@@ -517,7 +531,7 @@ def product(derivation: Derivation, along: Callable[[int], list[float]], *args: 
 
 def _product(run: LinearMap, outputs: Numbers, inputs: Numbers, along: Callable[[int], list[float]]) -> Product:
     vector = along(len(inputs.leaves))
-    return Product(outputs, inputs, vector, run.values(), run.jvp(dict(enumerate(vector))))
+    return Product(run, outputs, inputs, vector, run.values(), run.jvp(dict(enumerate(vector))))
 
 
 def _in_rows(run: LinearMap, outputs: Numbers, inputs: Numbers) -> Any:

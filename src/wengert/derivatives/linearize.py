@@ -162,12 +162,13 @@ class LinearMap:
         """Forward mode: return the tangent of each output, given those of some inputs by their number."""
         if self.linked or any(isinstance(x, Value) for x in tangents.values()):
             return self._finished(self._jvp_of_values(tangents), tangents)
-        places = self._places
-        sums = self.graph.push_forward({places[number]: t for number, t in tangents.items() if places[number] >= 0})
-        outputs = [0.0] * len(self.outputs)
-        for place, number in zip(self.graph.outputs, self._numbers_of_outputs(), strict=True):
-            outputs[number] = sums[place]
-        return self._finished(outputs, tangents)
+        return self._finished(self._moved(tangents), tangents)
+
+    def sizes(self, tangents: Mapping[int, float]) -> list[float]:
+        """Return for each output the sum of the absolute values that `jvp` adds up: a tangent that is far smaller has
+        lost digits, as its terms cancel.
+        """
+        return self._moved(tangents, absolute=True)
 
     def jacobian(self) -> list[list[Any]]:
         """Return for each output its derivatives with respect to the inputs, by the mode that needs fewer sweeps."""
@@ -231,6 +232,16 @@ class LinearMap:
         return _prepared(made)
 
     # -- floats -------------------------------------------------------------------------------------------------------
+
+    def _moved(self, tangents: Mapping[int, float], absolute: bool = False) -> list[float]:
+        """Push tangents forward to the outputs; see `Graph.push_forward`."""
+        places = self._places
+        known = {places[number]: t for number, t in tangents.items() if places[number] >= 0}
+        sums = self.graph.push_forward(known, absolute)
+        outputs = [0.0] * len(self.outputs)
+        for place, number in zip(self.graph.outputs, self._numbers_of_outputs(), strict=True):
+            outputs[number] = sums[place]
+        return outputs
 
     def _first(self) -> int:
         """Return the index in the graph of the first node of this run."""
@@ -347,9 +358,12 @@ class GradientMap(LinearMap):
         """Forward mode: return the tangent of the gradient, given those of some inputs by their number."""
         if any(isinstance(x, Value) for x in tangents.values()):
             return self._run.of_gradient().jvp(tangents)
+        return self._moved(tangents)
+
+    def _moved(self, tangents: Mapping[int, float], absolute: bool = False) -> list[float]:
         places = self._places
         known = {places[number]: t for number, t in tangents.items() if places[number] >= 0}
-        sums = self.graph.curve(known, self._curvature, self._first(), self.graph.outputs[0])
+        sums = self.graph.curve(known, self._curvature, self._first(), self.graph.outputs[0], absolute)
         return [0.0 if place < 0 else sums[place] for place in places]
 
     def nonzeros(self) -> list[tuple[int, int]]:

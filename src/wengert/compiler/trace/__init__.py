@@ -2,7 +2,7 @@
 
 from wengert.compiler.trace.arguments import Arguments, Reader, StaticSpec, flatten_argument
 from wengert.compiler.trace.copies import copied
-from wengert.compiler.trace.derived import Derived, derived_from
+from wengert.compiler.trace.derived import Derived, derived_from, largest_term
 from wengert.compiler.trace.differentiate import NotDifferentiable
 from wengert.compiler.trace.layout import ResultLayout, flat_result
 from wengert.compiler.trace.purity import DRAWS, DrawsCheck, PurityCheck
@@ -30,4 +30,4 @@ __all__ += [
 ]
 __all__ += ["flatten_argument", "is_alone", "is_watched", "kind_of", "lines_apart", "number_of"]
 __all__ += ["numbers_in", "primal_of", "random_state", "readers_of", "record", "recorder_of_thread"]
-__all__ += ["Parts", "flat_result", "operations_since", "rows_of", "too_many", "too_many_kinds"]
+__all__ += ["Parts", "flat_result", "largest_term", "operations_since", "rows_of", "too_many", "too_many_kinds"]

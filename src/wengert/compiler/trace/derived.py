@@ -36,8 +36,9 @@ from wengert.derivatives import (
     result_of,
 )
 from wengert.engine import Value
+from wengert.graph import Graph
 
-__all__ = ["Derived", "NotDifferentiable", "derived_from"]
+__all__ = ["Derived", "NotDifferentiable", "derived_from", "largest_term"]
 
 
 def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
@@ -127,8 +128,10 @@ class Derived:
         """List the Values and numbers of a result, of a sparse derivative those that come with its pattern."""
         return Numbers(result[1] if self.last.kind == "sparse" else result_of(result)).leaves
 
-    def matches(self, result: Any, sample: Any, agree: float) -> bool:
-        """Return True if the numbers of a result agree with a sample, up to rounding."""
+    def matches(self, result: Any, sample: Any, agree: float, nudge: float) -> bool:
+        """Return True if the numbers of a result agree with a sample, up to rounding: relatively by `agree`, or where
+        digits have cancelled by `nudge` times what was added up.
+        """
         got = np.array(list(map(number_of, self.leaves(result))), float)
         if self.last.kind in PRODUCTS:
             want = np.array(list(map(number_of, self.leaves(sample))), float)
@@ -142,18 +145,23 @@ class Derived:
         else:
             if self.last.kind == "value_and_grad":
                 first, got = got[0], got[1:]
-                if not abs(first - number_of(sample.values[0])) <= agree * abs(first):
+                away = abs(first - number_of(sample.values[0]))
+                if not (away <= agree * abs(first) or away <= nudge * largest_term(sample.run.outputs[0])):
                     return False
             else:
                 got[self._order(sample)] = got.copy()
             matrix = got.reshape(len(want), -1)
             products = [matrix @ vector, np.abs(matrix) @ vector]
-        return bool((np.abs(products[0] - want) <= agree * (np.abs(want) + products[1])).all())
+        away = np.abs(products[0] - want)
+        if (away <= agree * (np.abs(want) + products[1])).all():
+            return True
+        return bool((away <= nudge * np.array(sample.sizes())).all())
 
     def _order(self, sample: Any) -> Any:
         """Return the places of a derivative's numbers among those of its matrix, row by row."""
         count = len(sample.tangents) * len(sample.vector)
-        places = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, range(count))).leaves
+        numbers = [float(n) for n in range(count)]  # of which a list is taken apart at once
+        places = Numbers(assembled(self.last.kind, sample.outputs, sample.inputs, numbers)).leaves
         return np.array(places, np.int64)
 
     def weighted(self, result: Any, sample: Any, number: int) -> tuple[Sequence[Any], ...]:
@@ -287,6 +295,18 @@ class Differentiation:
         unmask(program)
         inline(program)
         candidate.nodes = max(candidate.nodes, operations(program))
+
+
+def largest_term(x: Any) -> float:
+    """Return the largest number that a Value comes from: each is multiplied by the Value's derivative with respect to
+    it, and so moves the Value as much, relatively, by rounding. 0 for a plain number.
+    """
+    if not isinstance(x, Value):
+        return 0.0
+    graph = Graph(x)
+    slopes: Any = np.array(graph.pull_back({graph.outputs[0]: 1.0}))
+    with np.errstate(all="ignore"):
+        return float(np.abs(slopes * [each._data for each in graph.values]).max())
 
 
 def directions(number: int, count: int) -> list[float]:
