@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
-from wengert.compiler import comparison, policy
+from wengert.compiler import check, policy
 from wengert.compiler.call import CacheEntry
 from wengert.compiler.fallback import Fallback
 from wengert.compiler.log import log
@@ -116,12 +116,11 @@ class Checks:
             _, of_program = self.specializer.recorded_for(own.arguments)
             sampled = derived.sample(served_by.checked, own.runs.get(0), of_program is not None)
             sample = self.specializer.observe(entry, functools.partial(own.arguments.eager, sampled))
-            alike = derived.matches(result, sample, served_by.kernel.agree, served_by.kernel.nudge)
-            if alike and comparison.pulls_back_alike(served_by, *derived.weighted(result, sample, served_by.checked)):
+            if not check.of_sample(served_by, derived, result, sample).difference():
                 self._count(entry, served_by)
                 return result
         wanted = self.specializer.observe(entry, functools.partial(own.of, 0))
-        if comparison.matches(result, result_of(wanted), served_by):  # nearly always
+        if not check.of_results(served_by, result, result_of(wanted)).difference():  # nearly always
             self._count(entry, served_by)
             return wanted if entry.is_eager else result
         return result if self.matches(entry, served_by, own.arguments, 0, wanted) else wanted
@@ -181,7 +180,7 @@ class Checks:
         if self.specializer.derived is not None:
             of_values = functools.partial(self._of_values, entry, arguments, row)
         layout = entry.layout
-        reason = comparison.difference(specialization, layout, arguments, example, result_of(result), of_values)
+        reason = check.of_example(specialization, layout, arguments, example, result_of(result), of_values)
         if not reason:
             self._count(entry, specialization)
             return not entry.is_eager

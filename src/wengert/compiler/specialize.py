@@ -20,10 +20,9 @@ import numpy.ma  # else `np.unique` imports it late, and a child forked meanwhil
 
 from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
-from wengert.compiler import policy, report
+from wengert.compiler import check, policy, report
 from wengert.compiler.cache import Cache
 from wengert.compiler.call import CacheEntry, same
-from wengert.compiler.comparison import run_differs
 from wengert.compiler.fallback import DIFFERS, Fallback
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.log import log
@@ -67,7 +66,7 @@ class Specializer:
         read: returns the `Arguments` of a call.
         derived: how to take the derivative of a program, if the function is a derivative.
         recorded_directly: signatures for which a derivative itself is recorded, operation by operation.
-        began: when the last run that was watched began: see `comparison`.
+        began: when the last run that was watched began: see `check`.
         tells_objects: the function may ask whether objects are the same: see `Reader`.
     """
 
@@ -391,7 +390,7 @@ class Specializer:
                 structure, leaves = candidate.structure, candidate.leaves
                 cotangents = [1.0] * len(leaves) if structure is None else structure.cotangents(0)
                 given, wanted = candidate.values, candidate.result
-                differs = run_differs(specialization, space, arrays, given, batched, wanted, leaves, cotangents)
+                differs = check.of_run(specialization, space, arrays, given, batched, wanted, leaves, cotangents)
             if space.error:
                 return True, f"the array program raises {space.error}, and the function does not"
             return True, f"{differs}: {DIFFERS}" if differs else ""

@@ -6,7 +6,7 @@ So a derivative has the guards of its function and no others, and its first call
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -128,34 +128,30 @@ class Derived:
         """List the Values and numbers of a result, of a sparse derivative those that come with its pattern."""
         return Numbers(result[1] if self.last.kind == "sparse" else result_of(result)).leaves
 
-    def matches(self, result: Any, sample: Any, agree: float, nudge: float) -> bool:
-        """Return True if the numbers of a result agree with a sample, up to rounding: relatively by `agree`, or where
-        digits have cancelled by `nudge` times what was added up.
+    def products(self, result: Any, sample: Any) -> tuple[Any, Any, Any, Callable[[], Sequence[float]]]:
+        """Return what a result and a sample give for the vector: the numbers of both, the absolute values that each was
+        added up from, if it was, and a function that returns the sizes of what the sample was computed from.
         """
         got = np.array(list(map(number_of, self.leaves(result))), float)
         if self.last.kind in PRODUCTS:
-            want = np.array(list(map(number_of, self.leaves(sample))), float)
-            return got.shape == want.shape and bool((np.abs(got - want) <= agree * np.abs(want)).all())
+            return got, list(map(number_of, self.leaves(sample))), None, lambda: [0.0] * len(got)
         vector = np.array(sample.vector)
-        want = np.array(list(map(number_of, sample.tangents)), float)
+        want = list(map(number_of, sample.tangents))
         if self.last.kind == "sparse":
             pattern = result[0]
-            rows, parts = pattern.rows, got[: len(pattern.indices)] * vector[pattern.indices]
-            products = [np.bincount(rows, terms, len(want)) for terms in (parts, np.abs(parts))]
-        else:
-            if self.last.kind == "value_and_grad":
-                first, got = got[0], got[1:]
-                away = abs(first - number_of(sample.values[0]))
-                if not (away <= agree * abs(first) or away <= nudge * largest_term(sample.run.outputs[0])):
-                    return False
-            else:
-                got[self._order(sample)] = got.copy()
-            matrix = got.reshape(len(want), -1)
-            products = [matrix @ vector, np.abs(matrix) @ vector]
-        away = np.abs(products[0] - want)
-        if (away <= agree * (np.abs(want) + products[1])).all():
-            return True
-        return bool((away <= nudge * np.array(sample.sizes())).all())
+            parts = got[: len(pattern.indices)] * vector[pattern.indices]
+            products = [np.bincount(pattern.rows, terms, len(want)) for terms in (parts, np.abs(parts))]
+            return products[0], want, products[1], sample.sizes
+        if self.last.kind == "value_and_grad":
+            return (
+                [got[0], got[1:] @ vector],
+                [number_of(sample.values[0]), *want],
+                [0.0, np.abs(got[1:]) @ np.abs(vector)],
+                lambda: [largest_term(sample.run.outputs[0]), *sample.sizes()],
+            )
+        got[self._order(sample)] = got.copy()
+        matrix = got.reshape(len(want), -1)
+        return matrix @ vector, want, np.abs(matrix) @ vector, sample.sizes
 
     def _order(self, sample: Any) -> Any:
         """Return the places of a derivative's numbers among those of its matrix, row by row."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.compiler import policy
-from wengert.compiler.backends import Kernel, all_finite
+from wengert.compiler.backends import Kernel
 from wengert.compiler.call import Captures, Executable, Workspace
 from wengert.compiler.lift import Lifted
 from wengert.compiler.trace.advice import instead_of
@@ -24,7 +24,6 @@ from wengert.compiler.trace.uncompiled import Uncompiled
 
 __all__ = ["Guards", "Specialization", "in_words", "lines_apart", "too_many", "too_many_kinds"]
 
-WHAT = ("result", "derivative")
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 SHOWN = 3  # comparisons per line, and lines, that a message names
 
@@ -178,87 +177,3 @@ class Specialization(Executable):
             inside = fits if inside is None else inside & fits
             counted[n] = xp.clip(x, 0, extent - 1)
         return counted, inside
-
-    def mismatch(
-        self,
-        space: Workspace,
-        arrays: Sequence[Any],
-        count: int,
-        want: Any,
-        grads: Any,
-        cotangents: Any,
-        largest: Callable[[int], float],
-    ) -> str:
-        """Compare a run with the function's own result; return the difference in words, or an empty string.
-
-        Each number is compared on its own scale; a derivative's on that of the largest. Where digits have cancelled, a
-        difference counts as rounding if it is far smaller than a number that the result comes from, or if the result
-        moves as much when its inputs change by slightly more than rounding; but not in a program of compensated sums,
-        which keep these digits.
-
-        Args:
-            space: a workspace, with the parameters.
-            arrays: the arguments, or some examples of a batch.
-            count: the number of examples.
-            want: the results of the function.
-            grads: the derivatives of their sum with respect to the parameters, then the Values among the arguments,
-                and a function that returns the sums of absolute values that were added up to each; or None.
-            cotangents: the weights of several results in that sum.
-            largest: the largest number of the function's run that a result comes from, as far as it counts in it, given
-                the result's position.
-        """
-        if cotangents is not None:
-            space.weigh(cotangents)
-        got = self._numbers(space, arrays, count, grads is not None)
-        if got is None:
-            return f"the array program raises {space.error}" if space.is_bounded else ""
-        wanted = [np.asarray(want, float).reshape(-1), *([] if grads is None else [grads[0]])]
-        if got[0].shape != wanted[0].shape:
-            return "the array program gives another kind of result"
-        with np.errstate(over="ignore"):
-            if not (np.isfinite(got[0]).all() and all(map(all_finite, got[1:]))):
-                return ""  # the function itself will run
-        agree, nudge, floor = self.kernel.agree, self.kernel.nudge, self.kernel.floor
-        close = [np.abs(x - y) <= agree * np.abs(y) + floor for x, y in zip(got, wanted, strict=True)]
-        is_derivative = self.kernel.program.is_derivative
-        is_exact = self.kernel.program.as_written and not is_derivative
-        away = np.abs(got[0] - wanted[0])
-        if is_derivative and np.isfinite(wanted[0]).any():  # its terms may cancel altogether
-            close[0] |= away <= agree * np.abs(wanted[0][np.isfinite(wanted[0])]).max()
-        for n in [] if is_exact else sorted(np.flatnonzero(~close[0]), key=lambda n: -away[n]):
-            rounding = 0.0 if close[0][n] else nudge * largest(int(n))
-            close[0] |= (away <= rounding) & (is_derivative | (np.arange(len(away)) == n))
-            if not close[0][n]:
-                break
-        if grads is not None and not close[1].all():
-            close[1] |= np.abs(got[1] - wanted[1]) <= nudge * grads[1]()
-        if all(near.all() for near in close):
-            return ""
-        room = [np.zeros_like(x) for x in got]
-        rng, numbers = np.random.default_rng(0), space.params.copy()
-        for _ in range(0 if is_exact else 2):
-            pairs = [(x, rng.choice((-1.0, 1.0), np.shape(x))) for x in arrays]
-            shake = [x * (1.0 + nudge * sign) if np.asarray(x).dtype.kind == "f" else x for x, sign in pairs]
-            space.params[...] = numbers * (1.0 + nudge * rng.choice((-1.0, 1.0), numbers.shape))
-            moved = self._numbers(space, shake, count, grads is not None)
-            if moved is not None:
-                room = [r + 8.0 * np.abs(m - x) for r, m, x in zip(room, moved, got, strict=True)]
-        space.params[...] = numbers
-        for name, x, y, near, r in zip(WHAT, got, wanted, close, room, strict=False):
-            wrong = np.flatnonzero(~near & ~(np.abs(x - y) <= r))
-            if len(wrong):
-                return f"the {name} of the array program is {x[wrong[0]]}, that of the function {y[wrong[0]]}"
-        return ""
-
-    def _numbers(self, space: Workspace, arrays: Sequence[Any], count: int, with_grads: bool) -> list[Any] | None:
-        """Return the results, and the derivatives of their sum."""
-        if not space.run([*arrays], count, with_grads, 1.0):
-            return None
-        results = space.values(count).reshape(-1).copy()  # the next run overwrites them
-        if not with_grads:
-            return [results]
-        own = space.grads
-        if self.own is not None:  # captured floats have no derivatives
-            own = np.zeros_like(own)
-            own[self.own] = space.grads[self.own]
-        return [results, np.concatenate([own, space.input_grads])]
