@@ -6,6 +6,7 @@ different objects of equal contents, then with one object in both places, and th
 
 from __future__ import annotations
 
+import enum
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -480,15 +481,33 @@ def all_but_the_last(x: Any) -> Any:
     return sum(x)
 
 
+class Mode(enum.Enum):
+    SLOW = 1
+    FAST = 2
+
+
+class Drive:
+    def __init__(self) -> None:
+        self.mode, self.speed = Mode.FAST, 0.5
+
+
+DRIVE = Drive()
+
+
+def moved(x: Any) -> Any:
+    return W * x[0] * DRIVE.speed if DRIVE.mode is Mode.FAST else W * x[0]
+
+
 def pairs(x: Any) -> Any:
     return sum(a.w * b.w * x[0] for a in LAYERS for b in LAYERS if a is not b)
 
 
-@pytest.mark.parametrize("function", [with_defaults, with_a_constant, all_but_the_last, pairs])
+@pytest.mark.parametrize("function", [with_defaults, with_a_constant, all_but_the_last, moved, pairs])
 def test_what_asks_for_no_argument_is_read_as_before(function: Callable[..., Any]) -> None:
     compiled = wengert.compile(function)
     for n in range(8):
         x = [0.25, 0.5 + n]
+        DRIVE.speed = 0.5 + n
         assert compiled(x).data == pytest.approx(function(x).data)
     assert not compiled._server.specializer.tells_objects
     assert "uncompiled" not in compiled.report()

@@ -11,6 +11,7 @@ import builtins
 import dis
 import functools
 from collections.abc import Iterable, Iterator, Mapping
+from enum import EnumType
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -305,8 +306,15 @@ def _global(side: Any, names: Mapping[str, Any]) -> Any:
     name, *attributes = side.split(".")
     x = names.get(name, vars(builtins).get(name, Unknown()))
     for attribute in attributes:
-        x = vars(x).get(attribute, Unknown()) if type(x) is ModuleType else Unknown()
+        x = _attribute(x, attribute)
     return x
+
+
+def _attribute(x: Any, name: str) -> Any:
+    """Return an attribute of a module or a member of an enumeration, which is fixed; `Unknown()` for any other."""
+    if type(x) is ModuleType:
+        return vars(x).get(name, Unknown())
+    return x._member_map_.get(name, Unknown()) if isinstance(x, EnumType) else Unknown()
 
 
 def asks_class(frame: Any) -> bool:
