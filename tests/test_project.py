@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wengert
+from tools import set_address
 
 pytestmark = pytest.mark.once  # files are read, and nothing is computed
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,3 +90,31 @@ def test_extras_ask_for_what_each_python_can_have() -> None:
             if "==" in str(asked.specifier) and asked.name != "micrograd":  # which is pure Python
                 assert asked.marker is not None, f"{line}: on which Pythons?"
                 assert not asked.marker.evaluate({"python_version": "3.99"}), line
+
+
+@pytest.mark.parametrize("address", ["https://example.org/someone/wengert", "https://code.example.org/a/b/wengert.git/"])
+def test_the_address_of_the_repository_is_set_everywhere_at_once(address: str, tmp_path: Path) -> None:
+    (tmp_path / "course").mkdir()
+    for name in set_address.FILES:
+        (tmp_path / name).write_text(text(name), encoding="utf-8")
+    set_address.main([address], tmp_path)
+    bare = address.removesuffix("/").removesuffix(".git")
+    assert set_address.address_of(tmp_path) == bare
+    for name in set_address.FILES:
+        written = (tmp_path / name).read_text(encoding="utf-8")
+        assert bare in written
+        assert set_address.with_address(name, written, set_address.address_of()) == text(name)  # and back
+        if name.endswith(".toml"):
+            urls = tomllib.loads(written)["project"]["urls"]
+            assert all(url.startswith(bare) for url in urls.values())
+            assert tomllib.loads(written)["project"]["name"] == tomllib.loads(text(name))["project"]["name"]
+
+
+def test_every_file_has_the_address_that_pyproject_names() -> None:
+    for name in set_address.FILES:
+        assert set_address.with_address(name, text(name), set_address.address_of()) == text(name), name
+
+
+def test_what_is_no_address_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        set_address.main(["github.com/someone/wengert"], tmp_path)

@@ -1,6 +1,6 @@
 """Is the program the function? Two results of one call: their numbers, and what they pull back.
 
-`Comparison.difference` is the one rule of tolerance and the one sentence of what differs. What is compared is made by
+`Check.difference` is the one rule of tolerance and the one sentence of what differs. What is compared is made by
 
 - `of_results`: a result that a call was given, and the function's own,
 - `of_sample`: a derivative, and its product with a vector, from a run of its function,
@@ -36,7 +36,7 @@ from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.node import is_many
 
-__all__ = ["Comparison", "of_example", "of_results", "of_run", "of_sample"]
+__all__ = ["Check", "of_example", "of_results", "of_run", "of_sample"]
 
 LOST = "the derivative of the array program is 0 for a Value that the function's result depends on"
 ONE_SIDED = "only one of the results of the array program and of the function depends on Values"
@@ -60,7 +60,7 @@ class Gradients(NamedTuple):
     sizes: Callable[[], Any]
 
 
-class Comparison:
+class Check:
     """Two results of one call: ours by a program, theirs by the function.
 
     Args:
@@ -160,24 +160,24 @@ class Comparison:
 # -- what is compared -------------------------------------------------------------------------------------------------
 
 
-def of_results(made: Specialization, found: Any, result: Any) -> Comparison:
+def of_results(made: Specialization, found: Any, result: Any) -> Check:
     """Compare a specialization's result of one example with the function's."""
     ours, theirs = _leaves(made, None, found), _leaves(made, None, result)
     for each in (ours, theirs):
         if isinstance(each, str):
-            return Comparison(made.kernel, reason=each)
+            return Check(made.kernel, reason=each)
     (found, weights), (result, _) = ours, theirs
     pulled = functools.partial(_pulled_back_by_both, made, found, weights, result, weights)
-    return Comparison(made.kernel, numbers_in(found), numbers_in(result), pulled)
+    return Check(made.kernel, numbers_in(found), numbers_in(result), pulled)
 
 
-def of_sample(made: Specialization, derived: Derived, result: Any, sample: Any) -> Comparison:
+def of_sample(made: Specialization, derived: Derived, result: Any, sample: Any) -> Check:
     """Compare a specialization's derivative with what `Derived.sample` gives: what both give for a vector."""
     ours, theirs, terms, sizes = derived.products(result, sample)
     weighted = derived.weighted(result, sample, made.checked)
     pulled = functools.partial(_pulled_back_by_both, made, *weighted)
     known = functools.cache(sizes)
-    return Comparison(made.kernel, ours, theirs, pulled, terms, lambda place: known()[place])
+    return Check(made.kernel, ours, theirs, pulled, terms, lambda place: known()[place])
 
 
 @np.errstate(all="ignore")
@@ -268,7 +268,7 @@ def of_run(
                 yield moved
         space.params[...] = numbers
 
-    return Comparison(
+    return Check(
         made.kernel, got[0], np.asarray(want, float).reshape(-1), gradients, None, largest, again
     ).difference()
 
