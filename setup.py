@@ -32,13 +32,13 @@ PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
 MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fused", "compiler.call.captures",
            "compiler.call.executable", "compiler.call.argument_reader", "compiler.call.callpath",
-           "compiler.lift.in_order", "compiler.trace.call_trace", "compiler.trace.tracers", "training.batches",
+           "compiler.lift.in_order", "compiler.reach.call_trace", "compiler.traced.tracers", "training.batches",
            "training.correct", "training.orders")
 SHARED = "_shared"  # as in _loader.py: what Cython itself adds for views of arrays, compiled once, not in each module
 # What does not run at each call: compiled in half the time, and at most a tenth slower. Others have -O3.
 LEVELS = {
-    **dict.fromkeys(("graph", "parameters", "compiler.lift.in_order", "compiler.trace.call_trace",
-                     "compiler.trace.tracers", "training.orders"), "-O1"),
+    **dict.fromkeys(("graph", "parameters", "compiler.lift.in_order", "compiler.reach.call_trace",
+                     "compiler.traced.tracers", "training.orders"), "-O1"),
     SHARED: "-Og",
 }
 

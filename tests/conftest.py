@@ -53,7 +53,7 @@ def runners_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads that a test finds are those of the test runner, which call nothing: a test is alone beside them."""
     if not find_spec("numpy"):
         return
-    from wengert.compiler.trace import randomness
+    from wengert.compiler.reach import randomness
 
     before = {*sys._current_frames()} - {threading.get_ident()}
     monkeypatch.setattr(randomness, "others", lambda: {*sys._current_frames()} - before - {threading.get_ident()})

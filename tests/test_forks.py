@@ -25,7 +25,7 @@ PROGRAM = '''
 import builtins, os, random, signal, sys, tempfile, threading, warnings
 import wengert
 from wengert import Graph, Value, checkpoint, engine, handmade, modes, nn
-from wengert.compiler.trace.recorder import recorder_of_thread
+from wengert.compiler.traced.recorder import recorder_of_thread
 
 warnings.simplefilter("ignore")
 names = {**vars(builtins)}  # of which a recording may replace some

@@ -20,7 +20,7 @@ from tools.qa.oracles import CONSTANT, ROWS  # noqa: E402
 from wengert import Value, grad, hessian, hvp, jacobian, value_and_grad  # noqa: E402
 from wengert.compiler.checks import Checks  # noqa: E402
 from wengert.compiler.ir import Compute  # noqa: E402
-from wengert.compiler.trace.recording import Candidate  # noqa: E402
+from wengert.compiler.record.recording import Candidate  # noqa: E402
 
 pytestmark = pytest.mark.once  # what is compared does not depend on which engine runs
 CALLS = 6  # of which the first four are compared with the function, and the sixth is not

@@ -11,7 +11,7 @@ import pytest
 
 import wengert
 from wengert import Value
-from wengert.compiler.trace import bytecode
+from wengert.compiler.code import bytecode
 
 np = pytest.importorskip("numpy")
 

@@ -572,7 +572,7 @@ def test_steps_are_written_into_one_without_a_change_in_a_bit(
     for inlined in (True, False):
         with monkeypatch.context() as patch:
             if not inlined:
-                patch.setattr("wengert.compiler.trace.derived.inline", lambda program: None)
+                patch.setattr("wengert.compiler.record.derived.inline", lambda program: None)
             compiled = wengert.compile(derivative, backend=backend)
             results.append([*[compiled(x) for x in xs], compiled.map(xs)])
             counts.append(compiled._server.last.latest.kernel.program.size)
@@ -725,7 +725,7 @@ def test_effects_are_those_of_the_derivative(make: Any) -> None:
 
 
 def test_a_wrong_program_is_found_by_a_product_with_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wengert.compiler.trace import differentiate
+    from wengert.compiler.record import differentiate
 
     def wrong(program: Any, names: Any) -> None:
         taken(program, names)

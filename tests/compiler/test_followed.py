@@ -997,7 +997,7 @@ def test_effects_of_later_calls_are_seen_from_the_next_comparison_on() -> None:
 
 
 def test_the_page_lists_the_modules_that_are_not_followed() -> None:
-    from wengert.compiler.trace.known import MODULES, PACKAGES
+    from wengert.compiler.code.known import MODULES, PACKAGES
 
     page = Path(__file__).parents[2].joinpath("docs", "lifting.md").read_text(encoding="utf-8")
     assert ", ".join([f"`{name}`" for name in sorted(MODULES | PACKAGES)]) in " ".join(page.split())

@@ -65,7 +65,7 @@ def test_uses_of_arrays_that_do_not_depend_on_their_layout_are_compiled(function
 
 
 def test_an_opcode_that_nobody_has_seen_may_ask_for_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wengert.compiler.trace import bytecode
+    from wengert.compiler.code import bytecode
 
     frame = sys._getframe()
     assert not bytecode.asks_class(frame)  # it calls

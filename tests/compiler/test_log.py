@@ -80,7 +80,7 @@ def test_what_differs_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_nothing_is_written_out_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wengert.compiler.trace.arguments import Signature
+    from wengert.compiler.arguments.arguments import Signature
 
     def refuses(self: Any) -> str:
         raise AssertionError("a signature is written out")

@@ -16,7 +16,7 @@ import pytest
 import wengert
 from wengert import Value
 from wengert.compiler.ir import Loop
-from wengert.compiler.trace import uncompiled
+from wengert.compiler.record import uncompiled
 from wengert.graph import Graph
 
 STEP, STIFFNESS, DAMPING = 1e-4, 4.0, 0.1

@@ -15,7 +15,7 @@ np = pytest.importorskip("numpy")
 
 import wengert  # noqa: E402
 from wengert import Value  # noqa: E402
-from wengert.compiler.trace import copied  # noqa: E402
+from wengert.compiler.arguments.copies import copied  # noqa: E402
 
 pytestmark = [
     pytest.mark.once,  # what is recorded does not depend on which engine runs

@@ -24,7 +24,7 @@ from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite")
-randomness = pytest.importorskip("wengert.compiler.trace.randomness")
+randomness = pytest.importorskip("wengert.compiler.reach.randomness")
 
 pytestmark = pytest.mark.once  # what runs is decided in Python
 
@@ -544,7 +544,7 @@ def test_prepare_knows_what_is_passed_twice() -> None:
 
 
 def test_fit_does_not_prepare_what_the_counts_leave_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wengert.compiler.trace.recording import Candidate
+    from wengert.compiler.record.recording import Candidate
 
     lifted: list[int] = []
     lift = Candidate.lift

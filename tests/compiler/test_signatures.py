@@ -20,7 +20,7 @@ from wengert.compiler import policy
 np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite")
 
-from wengert.compiler.trace.keys import key_of, objects_in  # noqa: E402
+from wengert.compiler.code.keys import key_of, objects_in  # noqa: E402
 
 W, B = Value(0.7), Value(-0.2)
 

@@ -19,7 +19,7 @@ import wengert
 from tests.compiler.checks import entries, lifted, same, specializations
 from tests.hidden import Hidden
 from wengert import Graph, Value, nn
-from wengert.compiler.trace.purity import PurityCheck
+from wengert.compiler.reach.purity import PurityCheck
 from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")

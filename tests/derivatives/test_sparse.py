@@ -21,7 +21,7 @@ from tests.derivatives import test_sparsity  # noqa: E402
 from tests.derivatives.test_sparsity import bent  # noqa: E402
 from wengert import Value, exp, grad, hessian, jacobian, modes, nn, tanh  # noqa: E402
 from wengert.compiler import policy  # noqa: E402
-from wengert.compiler.trace import derived  # noqa: E402
+from wengert.compiler.record import derived  # noqa: E402
 from wengert.derivatives import Numbers, linearize  # noqa: E402
 from wengert.errors import ArgumentError, MissingExtraError, OperandError  # noqa: E402
 

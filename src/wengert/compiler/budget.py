@@ -7,7 +7,8 @@ from typing import Any
 
 from wengert.compiler import policy
 from wengert.compiler.call import CacheEntry
-from wengert.compiler.trace import Candidate, TooLarge
+from wengert.compiler.record import Candidate
+from wengert.compiler.traced import TooLarge
 from wengert.engine import Value
 
 __all__ = ["Budget"]

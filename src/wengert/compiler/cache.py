@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler import policy, report
+from wengert.compiler.arguments import Arguments, readers_of
 from wengert.compiler.budget import Budget
 from wengert.compiler.call import CacheEntry
 from wengert.compiler.fallback import Fallback
 from wengert.compiler.log import log
-from wengert.compiler.trace import Arguments, readers_of, too_many_kinds
+from wengert.compiler.record import too_many_kinds
 
 __all__ = ["Cache"]
 

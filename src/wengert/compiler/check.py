@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert import modes
+from wengert.compiler.arguments import Arguments
 from wengert.compiler.backends import Kernel, all_finite
 from wengert.compiler.call import are_near, partials_of
-from wengert.compiler.trace import (
-    Arguments,
+from wengert.compiler.record import (
     Derived,
     Parts,
     Specialization,

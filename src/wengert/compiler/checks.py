@@ -14,11 +14,13 @@ import numpy as np
 
 from wengert import modes
 from wengert.compiler import check, policy
+from wengert.compiler.arguments import Arguments
 from wengert.compiler.call import CacheEntry
 from wengert.compiler.fallback import Fallback
 from wengert.compiler.log import log
+from wengert.compiler.reach import PurityCheck
+from wengert.compiler.record import Specialization
 from wengert.compiler.specialize import Specializer
-from wengert.compiler.trace import Arguments, PurityCheck, Specialization
 from wengert.derivatives import result_of
 from wengert.engine import Value
 from wengert.errors import HandmadeNodeError, OperationError

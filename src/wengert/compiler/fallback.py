@@ -8,7 +8,7 @@ from typing import Any
 from wengert.compiler import policy
 from wengert.compiler.call import CacheEntry
 from wengert.compiler.log import log
-from wengert.compiler.trace import Specialization
+from wengert.compiler.record import Specialization
 from wengert.errors import warn, warn_once
 
 __all__ = ["DIFFERS", "Fallback"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from wengert import _loader
 from wengert.compiler import policy
 from wengert.compiler.call import EVERY, CacheEntry
-from wengert.compiler.trace import Specialization
+from wengert.compiler.record import Specialization
 from wengert.errors import counted
 
 # Why the function itself serves a call, for reasons that are not its own, and what to do.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.trace import Aux, ResultLayout, numbers_in, primal_of
+from wengert.compiler.record import Aux, ResultLayout, numbers_in, primal_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.functions import mean

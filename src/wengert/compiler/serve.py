@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert import modes
 from wengert.compiler import policy, report
+from wengert.compiler.arguments import Arguments, copied, rows_of
 from wengert.compiler.backends import BACKENDS, source_of
 from wengert.compiler.cache import Cache
 from wengert.compiler.call import CacheEntry, Call
@@ -22,9 +23,10 @@ from wengert.compiler.checks import Checks, OwnResults, row_due
 from wengert.compiler.fallback import Fallback
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.log import log
+from wengert.compiler.record import Specialization
 from wengert.compiler.results import reduce_results, reduce_values, rows_of_numbers
 from wengert.compiler.specialize import Specializer
-from wengert.compiler.trace import Arguments, Specialization, copied, is_watched, recorder_of_thread, rows_of
+from wengert.compiler.traced import is_watched, recorder_of_thread
 from wengert.derivatives import derivations_of
 from wengert.errors import ArgumentError
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.arguments import bound_to
 from wengert.compiler.derive import gradient, jacobian_pattern
 from wengert.compiler.function import Compiled, compile
 from wengert.compiler.ir import Program
-from wengert.compiler.trace import bound_to, lines_apart
+from wengert.compiler.record import lines_apart
 from wengert.derivatives import Numbers, coloring, derivations_of, items_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, Line, require

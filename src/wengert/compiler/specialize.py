@@ -21,31 +21,24 @@ import numpy.ma  # else `np.unique` imports it late, and a child forked meanwhil
 from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
 from wengert.compiler import check, policy, report
+from wengert.compiler.arguments import Arguments, Reader
 from wengert.compiler.cache import Cache
 from wengert.compiler.call import CacheEntry, same
 from wengert.compiler.fallback import DIFFERS, Fallback
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.log import log
-from wengert.compiler.results import no_number
-from wengert.compiler.trace import (
-    DRAWS,
-    Arguments,
+from wengert.compiler.reach import DRAWS, DrawsCheck, PurityCheck, is_alone, random_state
+from wengert.compiler.record import (
     Candidate,
     Derived,
-    DrawsCheck,
     NotDifferentiable,
-    PurityCheck,
-    Reader,
     Specialization,
-    Undecided,
-    Unrecordable,
     derived_from,
-    is_alone,
-    operations_since,
-    random_state,
     record,
     too_many,
 )
+from wengert.compiler.results import no_number
+from wengert.compiler.traced import Undecided, Unrecordable, operations_since
 from wengert.derivatives import derivations_of, result_of, signature_of
 from wengert.engine import Value
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.compiler import Compiled, policy
+from wengert.compiler.arguments import flatten_argument
 from wengert.compiler.backends import Backend
-from wengert.compiler.trace import Aux, flatten_argument
+from wengert.compiler.record import Aux
 from wengert.engine import Value
 from wengert.errors import DataError, StaleRecordingError, counted
 from wengert.modes import no_grad

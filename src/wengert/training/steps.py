@@ -22,7 +22,7 @@ import numpy as np
 from wengert import optim
 from wengert.compiler import Compiled, gather, scatter
 from wengert.compiler.backends import places
-from wengert.compiler.trace import Specialization
+from wengert.compiler.record import Specialization
 from wengert.optim import Optimizer
 from wengert.training.batches import Batches
 from wengert.training.correct import Correct

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.arguments import StaticSpec
 from wengert.compiler.backends import LIBRARIES, cut, function_of
+from wengert.compiler.record import Specialization, lines_apart
 from wengert.compiler.serve import Server
-from wengert.compiler.trace import Specialization, StaticSpec, lines_apart
 from wengert.derivatives import tree_unflatten
 from wengert.errors import ArgumentError
 

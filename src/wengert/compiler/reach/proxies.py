@@ -55,13 +55,18 @@ from wengert.compiler.call import (
     dict_of,
     look,
 )
-from wengert.compiler.trace.advice import BY_NAME, place_of
-from wengert.compiler.trace.bytecode import names_of
-from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
-from wengert.compiler.trace.recorder import Unrecordable
-from wengert.compiler.trace.standins import STANDINS, ModuleView
-from wengert.compiler.trace.traced_arrays import presented
-from wengert.compiler.trace.tracers import FLOATS, Number, concrete, is_traced
+from wengert.compiler.code import (
+    BY_NAME,
+    IMMUTABLE,
+    LRU_CACHE,
+    PLAIN,
+    is_derivable,
+    is_known,
+    is_python,
+    names_of,
+    place_of,
+)
+from wengert.compiler.traced import FLOATS, STANDINS, ModuleView, Number, Unrecordable, concrete, is_traced, presented
 from wengert.engine import Value
 
 __all__ = ["Proxies", "closes_over", "of_class", "own", "spelt"]

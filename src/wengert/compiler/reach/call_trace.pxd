@@ -1,5 +1,5 @@
 cimport cython
-from wengert.compiler.trace cimport profiler
+from wengert.compiler.code cimport profiler
 
 cdef int CALL, RETURN, C_CALL, C_EXCEPTION
 cdef dict OF_STANDINS, OF_PROXIES

@@ -20,8 +20,8 @@ import numpy as np
 
 from wengert import node
 from wengert._forks import Lock, in_child
-from wengert.compiler.trace.comparisons import HOLDS
-from wengert.compiler.trace.tracers import (
+from wengert.compiler.traced.comparisons import HOLDS
+from wengert.compiler.traced.tracers import (
     FINITE,
     Integer,
     Nesting,

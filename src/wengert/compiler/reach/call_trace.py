@@ -13,9 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert._forks import Lock, in_child
-from wengert.compiler.trace import comparisons, profiler, proxies, recorder, standins, traced_arrays, tracers
-from wengert.compiler.trace.known import is_known, is_standard
-from wengert.compiler.trace.proxies import View
+from wengert.compiler.code import is_known, is_standard, profiler
+from wengert.compiler.reach import proxies
+from wengert.compiler.reach.proxies import View
+from wengert.compiler.traced import arrays as traced_arrays
+from wengert.compiler.traced import comparisons, recorder, standins, tracers
 from wengert.derivatives import AGAIN
 from wengert.engine import Value
 from wengert.ops import coerce

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.arguments.arguments import Arguments, ArraySpec, StaticSpec
 from wengert.compiler.call import ArgumentReader, reference_to
-from wengert.compiler.trace.arguments import Arguments, ArraySpec, StaticSpec
-from wengert.compiler.trace.keys import Itself, key_of
+from wengert.compiler.code import Itself, key_of
 from wengert.engine import Value
 
 __all__ = ["readers_of"]

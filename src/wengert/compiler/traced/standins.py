@@ -22,18 +22,10 @@ from typing import Any
 import numpy as np
 
 from wengert import interpolation, linalg
-from wengert.compiler.trace.bytecode import bytecode_of
-from wengert.compiler.trace.recorder import recorder_of_thread
-from wengert.compiler.trace.traced_arrays import (
-    ASKED,
-    TracedArray,
-    choice,
-    fillable,
-    presented,
-    quantile,
-    refuse_layout,
-)
-from wengert.compiler.trace.tracers import (
+from wengert.compiler.code import bytecode_of
+from wengert.compiler.traced.arrays import ASKED, TracedArray, choice, fillable, presented, quantile, refuse_layout
+from wengert.compiler.traced.recorder import recorder_of_thread
+from wengert.compiler.traced.tracers import (
     FINITE,
     FLOATS,
     Bool,

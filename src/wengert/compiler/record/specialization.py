@@ -14,13 +14,11 @@ import numpy as np
 from wengert.compiler import policy
 from wengert.compiler.backends import Kernel
 from wengert.compiler.call import Captures, Executable, Workspace
+from wengert.compiler.code import instead_of
 from wengert.compiler.lift import Lifted
-from wengert.compiler.trace.advice import instead_of
-from wengert.compiler.trace.comparisons import HOLDS
-from wengert.compiler.trace.recorder import Guard
-from wengert.compiler.trace.structure import Structure
-from wengert.compiler.trace.tracers import EXACT, FINITE
-from wengert.compiler.trace.uncompiled import Uncompiled
+from wengert.compiler.record.structure import Structure
+from wengert.compiler.record.uncompiled import Uncompiled
+from wengert.compiler.traced import EXACT, FINITE, HOLDS, Guard
 
 __all__ = ["Guards", "Specialization", "in_words", "lines_apart", "too_many", "too_many_kinds"]
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.trace.keys import Itself, key_of
+from wengert.compiler.code.keys import Itself, key_of
 from wengert.engine import Value
 
 __all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "constants_of", "names_of", "tells_bools"]

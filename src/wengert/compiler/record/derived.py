@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from wengert import derivatives, modes
+from wengert.compiler.arguments import Arguments, Signature
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
 from wengert.compiler.ir import compute_once, fuse, inline, unmask
-from wengert.compiler.trace.arguments import Arguments, Signature
-from wengert.compiler.trace.differentiate import Level, NotDifferentiable, differentiate, operations
-from wengert.compiler.trace.layout import ResultLayout, flat_result
-from wengert.compiler.trace.recording import Candidate
-from wengert.compiler.trace.structure import GOLDEN, Structure, take_apart
-from wengert.compiler.trace.tracers import number_of
+from wengert.compiler.record.differentiate import Level, NotDifferentiable, differentiate, operations
+from wengert.compiler.record.layout import ResultLayout, flat_result
+from wengert.compiler.record.recording import Candidate
+from wengert.compiler.record.structure import GOLDEN, Structure, take_apart
+from wengert.compiler.traced import number_of
 from wengert.derivatives import (
     PRODUCTS,
     Derivation,

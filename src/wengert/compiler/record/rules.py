@@ -17,12 +17,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.call import MISSING, look
-from wengert.compiler.trace.bytecode import computing
-from wengert.compiler.trace.known import PLAIN
-from wengert.compiler.trace.proxies import CELL
-from wengert.compiler.trace.recorder import PATHS, Opaque, Recorder, Unrecordable
-from wengert.compiler.trace.standins import STANDINS
-from wengert.compiler.trace.tracers import Bool, Number, as_operand, converted, is_traced, number_of, recorded
+from wengert.compiler.code import PLAIN, computing
+from wengert.compiler.reach import CELL
+from wengert.compiler.traced import (
+    PATHS,
+    STANDINS,
+    Bool,
+    Number,
+    Opaque,
+    Recorder,
+    Unrecordable,
+    as_operand,
+    converted,
+    is_traced,
+    number_of,
+    recorded,
+)
 from wengert.engine import Value
 from wengert.ops import BUILT_IN, TABLE, Op, by_rule, coerce
 

@@ -28,13 +28,23 @@ import numpy as np
 
 from wengert.compiler import policy
 from wengert.compiler.call import MISSING, CallPath, attributes_of, dict_of, look
-from wengert.compiler.trace.advice import effect_of_call
-from wengert.compiler.trace.bytecode import bytecode_of, names_of, tells_bools, tells_numbers, tells_objects
-from wengert.compiler.trace.call_trace import CallTrace, is_aside
-from wengert.compiler.trace.known import LRU_CACHE, PLAIN, is_known, is_python, is_standard
-from wengert.compiler.trace.proxies import CELL, READS_ALL, closes_over, has, inner, own, spelt, walks
-from wengert.compiler.trace.randomness import SHARED, draws_for_all, is_alone, random_state
-from wengert.compiler.trace.recorder import SWITCHES, watching
+from wengert.compiler.code import (
+    LRU_CACHE,
+    PLAIN,
+    bytecode_of,
+    effect_of_call,
+    is_known,
+    is_python,
+    is_standard,
+    names_of,
+    tells_bools,
+    tells_numbers,
+    tells_objects,
+)
+from wengert.compiler.reach.call_trace import CallTrace, is_aside
+from wengert.compiler.reach.proxies import CELL, READS_ALL, closes_over, has, inner, own, spelt, walks
+from wengert.compiler.reach.randomness import SHARED, draws_for_all, is_alone, random_state
+from wengert.compiler.traced import SWITCHES, watching
 from wengert.engine import Value
 from wengert.ops import TABLE
 

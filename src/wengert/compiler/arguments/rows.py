@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.trace.keys import DEPTH, PARTS
+from wengert.compiler.code import DEPTH, PARTS
 from wengert.errors import DataError
 
 __all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "tree_items"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler import policy
-from wengert.compiler.trace.keys import DEPTH, PARTS
+from wengert.compiler.code import DEPTH, PARTS
 
 __all__ = ["ARRAYS", "KINDS", "Rows", "Tangled", "has_large", "read_rows", "rows_in", "widened"]
 

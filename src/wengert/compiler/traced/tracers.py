@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.code import asks_class
 from wengert.compiler.ir import COMPARISONS
-from wengert.compiler.trace.bytecode import asks_class
-from wengert.compiler.trace.comparisons import HOLDS
+from wengert.compiler.traced.comparisons import HOLDS
 from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce, ieee
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.trace.structure import Aux
+from wengert.compiler.record.structure import Aux
 from wengert.derivatives import PyTree, tree_flatten, tree_unflatten
 
 __all__ = ["ResultLayout", "flat_result"]

@@ -17,11 +17,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from wengert._forks import Lock
+from wengert.compiler.arguments.regular import ARRAYS, KINDS, Rows, Tangled, has_large, read_rows, rows_in, widened
+from wengert.compiler.arguments.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items
 from wengert.compiler.call import is_exact
-from wengert.compiler.trace.bytecode import REPLACED
-from wengert.compiler.trace.keys import DEPTH, PARTS, Itself, is_frozen, key_of, objects_in
-from wengert.compiler.trace.regular import ARRAYS, KINDS, Rows, Tangled, has_large, read_rows, rows_in, widened
-from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items
+from wengert.compiler.code import DEPTH, PARTS, REPLACED, Itself, is_frozen, key_of, objects_in
 from wengert.derivatives import KeyPath, tree_flatten, tree_leaves, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError

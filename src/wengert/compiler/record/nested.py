@@ -32,8 +32,8 @@ from wengert.compiler.ir import (
     whole,
 )
 from wengert.compiler.lift import Lifted
-from wengert.compiler.trace.differentiate import Level, NotDifferentiable, differentiate
-from wengert.compiler.trace.tracers import Pending
+from wengert.compiler.record.differentiate import Level, NotDifferentiable, differentiate
+from wengert.compiler.traced import Pending
 from wengert.derivatives import Numbers, assembled, derivations_of, items_of, places_of
 from wengert.engine import Value
 from wengert.graph import Graph

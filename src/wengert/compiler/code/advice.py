@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.trace.known import is_standard
+from wengert.compiler.code.known import is_standard
 from wengert.errors import Line
 
 __all__ = ["BY_NAME", "BY_TYPE", "OUTSIDE", "effect_of_call", "instead_of", "place_of"]

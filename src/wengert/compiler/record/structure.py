@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.trace.advice import BY_TYPE
-from wengert.compiler.trace.recorder import Unrecordable
-from wengert.compiler.trace.traced_arrays import TracedArray
-from wengert.compiler.trace.tracers import concrete, is_traced
+from wengert.compiler.code import BY_TYPE
+from wengert.compiler.traced import TracedArray, Unrecordable, concrete, is_traced
 from wengert.derivatives import coloring
 from wengert.engine import Value
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.trace.recorder import Mixed, recorder_of_thread
-from wengert.compiler.trace.tracers import (
+from wengert.compiler.traced.recorder import Mixed, recorder_of_thread
+from wengert.compiler.traced.tracers import (
     FINITE,
     NARROW,
     PYTHON,

@@ -16,41 +16,43 @@ import numpy as np
 
 from wengert import modes
 from wengert.compiler import policy
+from wengert.compiler.arguments import Arguments, ArraySpec
 from wengert.compiler.backends import Kernel
 from wengert.compiler.call import Captures
+from wengert.compiler.code import BY_TYPE, constants_of, is_standard, place_of
 from wengert.compiler.derive import reverse
 from wengert.compiler.ir import Program, verify
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
-from wengert.compiler.trace.advice import BY_TYPE, place_of
-from wengert.compiler.trace.arguments import Arguments, ArraySpec
-from wengert.compiler.trace.bytecode import constants_of
-from wengert.compiler.trace.call_trace import CallTrace
-from wengert.compiler.trace.comparisons import HOLDS
-from wengert.compiler.trace.differentiate import operations
-from wengert.compiler.trace.known import is_standard
-from wengert.compiler.trace.layout import ResultLayout, flat_result
-from wengert.compiler.trace.nested import Nested, differentiated_call, with_derivatives
-from wengert.compiler.trace.proxies import Proxies
-from wengert.compiler.trace.purity import PurityCheck
-from wengert.compiler.trace.recorder import Guard, Mixed, Recorder, Undecided, Unrecordable, operations_since, tracing
-from wengert.compiler.trace.rules import follow_rules, record_rules
-from wengert.compiler.trace.specialization import Guards, Specialization, in_words
-from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
-from wengert.compiler.trace.traced_arrays import presented
-from wengert.compiler.trace.tracers import (
+from wengert.compiler.reach import CallTrace, Proxies, PurityCheck
+from wengert.compiler.record.differentiate import operations
+from wengert.compiler.record.layout import ResultLayout, flat_result
+from wengert.compiler.record.nested import Nested, differentiated_call, with_derivatives
+from wengert.compiler.record.rules import follow_rules, record_rules
+from wengert.compiler.record.specialization import Guards, Specialization, in_words
+from wengert.compiler.record.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
+from wengert.compiler.record.uncompiled import Uncompiled
+from wengert.compiler.traced import (
     EXACT,
+    HOLDS,
     Bool,
+    Guard,
     Integer,
+    Mixed,
     Nesting,
     Number,
     Pending,
+    Recorder,
     TooLarge,
+    Undecided,
+    Unrecordable,
     as_operand,
     is_traced,
     number_of,
+    operations_since,
+    presented,
+    tracing,
     values_in,
 )
-from wengert.compiler.trace.uncompiled import Uncompiled
 from wengert.derivatives import result_of
 from wengert.engine import Value
 from wengert.errors import Line
