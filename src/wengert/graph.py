@@ -189,9 +189,8 @@ class Graph:
                     reached[x] = True
         return start
 
-    def push_forward(self, tangents: Mapping[int, float], absolute: bool = False) -> array[float]:
-        """Forward mode: compute the tangent of every instruction from a mapping of leaves' indices to tangents. If
-        `absolute`, the absolute values of the terms are added up, as in `pull_back`.
+    def push_forward(self, tangents: Mapping[int, float]) -> array[float]:
+        """Forward mode: compute the tangent of every instruction from a mapping of leaves' indices to tangents.
 
         >>> x = Value(3.0)
         >>> list(Graph(2 - x * x).push_forward({0: 1.0}))
@@ -200,10 +199,9 @@ class Graph:
         sums = array("d", [0.0]) * len(self.values)
         reached = bytearray(len(self.values))
         for place, tangent in tangents.items():
-            sums[place] = abs(tangent) if absolute else tangent
+            sums[place] = tangent
             reached[place] = True
-        partials = _absolute(self.partials) if absolute else self.partials
-        _push_forward(self.starts, self.operands, partials, sums, reached)
+        _push_forward(self.starts, self.operands, self.partials, sums, reached)
         return sums
 
     def curvature(self, inputs: Iterable[int], rule: Callable[[Value], Sequence[Any]]) -> tuple[Curvature, list[Any]]:
@@ -227,9 +225,7 @@ class Graph:
         )
         return Curvature(terms, columns, weights), open_terms
 
-    def curve(
-        self, tangents: Mapping[int, float], curvature: Curvature, first: int, root: int, absolute: bool = False
-    ) -> array[float]:
+    def curve(self, tangents: Mapping[int, float], curvature: Curvature, first: int, root: int) -> array[float]:
         """Forward over reverse: compute the tangent of every instruction's cotangent, for a cotangent of 1 at `root`.
 
         Args:
@@ -237,17 +233,15 @@ class Graph:
             curvature: that of the instructions up to `root`.
             first: the first instruction to reach.
             root: the index of the result.
-            absolute: add up the absolute values of the terms, as in `pull_back`.
         """
         n = len(self.values)
         moved, sums, turned = (array("d", [0.0]) * n for _ in range(3))
         moving, reached = bytearray(n), bytearray(n)
         for place, tangent in tangents.items():
-            moved[place] = abs(tangent) if absolute else tangent
+            moved[place] = tangent
             moving[place] = True
-        starts, operands, terms, columns = self.starts, self.operands, curvature.starts, curvature.columns
-        partials = _absolute(self.partials) if absolute else self.partials
-        weights = _absolute(curvature.weights) if absolute else curvature.weights
+        starts, operands, partials = self.starts, self.operands, self.partials
+        terms, columns, weights = curvature
         _push_forward(starts, operands, partials, moved, moving)
         sums[root], reached[root] = 1.0, REACHED
         _pull_back_twice(
@@ -277,10 +271,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph({len(self)} instructions, {len(self.leaves)} of them leaves, {len(self.outputs)} outputs)"
-
-
-def _absolute(numbers: Iterable[float]) -> Any:
-    return array("d", [abs(x) for x in numbers])
 
 
 def _read_only(numbers: array[Any]) -> Any:

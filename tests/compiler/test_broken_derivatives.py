@@ -261,3 +261,40 @@ def test_fit(monkeypatch: pytest.MonkeyPatch, metric: str | None) -> None:
             with monkeypatch.context() as patch:
                 Broken(patch, number, 1.5)
                 assert near(trained("auto"), want), number
+
+
+def stepped(steps: int) -> Any:
+    """Steps of Verlet's method, whose terms cancel: what is added up grows as 2.4 to the power of the steps."""
+
+    def function(xs: Any) -> Any:
+        before, x = xs[0], xs[1]
+        for _ in range(steps):
+            before, x = x, 2.0 * x - before - xs[2] * x * 0.01
+        return x
+
+    return function
+
+
+@pytest.mark.once  # what is compared does not depend on which engine runs
+@pytest.mark.parametrize("error", [2.0, 0.0, 1.001, 1.0 + 1e-6])
+@pytest.mark.parametrize("steps", [20, 60])
+@pytest.mark.parametrize("of", ["grad", "value_and_grad", "jacobian"])
+def test_faults_where_digits_cancel_along_the_way_are_noticed(
+    of: str, steps: int, error: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wengert.compiler.backends.numpy import NumPyKernel
+
+    run = NumPyKernel.forward
+
+    def wrong(*args: Any) -> Any:
+        outputs = run(*args)
+        spoilt = np.array(outputs["out"])
+        spoilt[..., -1] *= error
+        return {**outputs, "out": spoilt}
+
+    function = stepped(steps)
+    both = (lambda xs: [function(xs), 1e-6 * function(xs)]) if of == "jacobian" else function
+    compiled = wengert.compile(getattr(wengert, of)(both), backend="numpy")
+    monkeypatch.setattr(NumPyKernel, "forward", wrong)
+    with pytest.warns(UserWarning, match="the result of the array program is"):
+        assert [compiled([0.5, 0.75, 0.25 + n]) for n in range(3)]

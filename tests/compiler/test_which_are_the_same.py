@@ -7,9 +7,11 @@ different objects of equal contents, then with one object in both places, and th
 from __future__ import annotations
 
 import enum
+import itertools
+import json
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -447,6 +449,151 @@ def test_equal_objects_that_are_not_the_same(kind: str, is_traced: bool) -> None
                     if got != expected and getattr(got, "data", None) != expected:
                         wrong.append((way, turn, call, got, expected))
     assert not wrong
+
+
+def tagged(x: Any, tag: Any = None) -> Any:
+    return x * 2.0 if tag is GLOBAL[0] else x * 3.0
+
+
+def named(x: Any, *, tag: Any = None) -> Any:
+    return x * 2.0 if tag is GLOBAL[0] else x * 3.0
+
+
+@pytest.mark.parametrize("kind", EQUAL)
+@pytest.mark.parametrize("inner", [tagged, named])
+def test_defaults_that_are_equal_and_not_the_same(kind: str, inner: Any) -> None:
+    def function(x: Any) -> Any:
+        return inner(x)
+
+    wrong, a, b = [], EQUAL[kind](), EQUAL[kind]()
+    compiled = wengert.compile(function)
+    GLOBAL[0] = a
+    for call, tag in enumerate([*[a] * 20, *[b] * 3, *[a] * 3], 1):
+        inner.__defaults__, inner.__kwdefaults__ = ((tag,), None) if inner is tagged else (None, {"tag": tag})
+        if (got := compiled(float(call))) != function(float(call)):
+            wrong.append((call, got))
+    assert not wrong
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    v: float
+    children: Any
+    parent: Any = None
+
+
+@dataclass(frozen=True)
+class Hidden:
+    x: float
+    unset: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", next(NUMBERED))
+
+
+NUMBERED = itertools.count(1)
+
+
+def test_a_frozen_object_that_reaches_itself_or_shares_its_parts() -> None:
+    def function(x: Any, n: Any, y: Any) -> Any:
+        return x * n.v if x is not y else x
+
+    root = Node(1.0, [])
+    root.children.append(Node(2.0, [], root))
+    shared = Node(1.0, [])
+    for _ in range(30):
+        shared = Node(1.0, [shared, shared])
+    for n in (root, shared):
+        compiled = wengert.compile(function)
+        assert [compiled(1.5 + k, n, 2.25) for k in range(9)] == [1.5 + k for k in range(9)]
+        assert "uncompiled" not in compiled.report()
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_frozen_object_that_has_more_or_less_than_its_fields(asks: bool) -> None:
+    def function(x: Any, d: Any) -> Any:
+        return x * d.hidden if not asks or x is not d else x
+
+    compiled = wengert.compile(function)
+    for d in (Hidden(1.5), Hidden(1.5)):
+        for k in range(9):
+            assert compiled(1.5 + k, d) == function(1.5 + k, d)
+
+
+# -- what an ordinary program with an `is` keeps: one specialization, compiled ----------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    rate: float = 0.1
+    steps: int = 3
+    mode: str = "fast"
+    sizes: tuple[float, ...] = (1.5, 2.5)
+
+
+RATE = 0.1
+
+
+class Model:
+    def __init__(self) -> None:
+        self.rate, self.parts = 0.1, [0.5, 0.25]
+
+
+MODEL = Model()
+
+
+def by_settings(x: Any, settings: Any, first: Any) -> Any:
+    return x * settings.rate + settings.steps * settings.sizes[0] if settings is not first else x
+
+
+def by_text(x: Any, options: Any, mode: Any) -> Any:
+    return x * options["rate"] if mode is not options else x
+
+
+def by_rate(x: Any, other: Any) -> Any:
+    return x - RATE * 2.0 * x * MODEL.rate - MODEL.parts[1] if x is not other else x
+
+
+ORDINARY: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
+    "the same settings": (by_settings, lambda k, kept=Settings(): (kept, None)),
+    "new settings": (by_settings, lambda k: (Settings(), None)),
+    "two settings": (by_settings, lambda k, kept=Settings(): (kept, Settings(0.5))),
+    "new keys": (by_text, lambda k: (json.loads('{"rate": 0.5}'), "".join(["fa", "st"]))),
+    "floats that change": (by_rate, lambda k: (0.25,)),
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_an_ordinary_program_that_asks_by_is_is_compiled_once(name: str) -> None:
+    global RATE
+    function, arguments = ORDINARY[name]
+    compiled = wengert.compile(function)
+    for k in range(40):
+        RATE, MODEL.rate, MODEL.parts[1] = 0.1 / (1 + k), 0.2 / (1 + k), 0.3 / (2 + k)
+        given = (1.5 + k, *arguments(k))
+        assert compiled(*given) == pytest.approx(function(*given), rel=1e-14)
+    entries = compiled._server.entries.values()
+    assert sum(len(entry.specializations) for entry in entries) == 1
+    assert "uncompiled" not in compiled.report()
+
+
+def test_captured_floats_that_become_the_same_object() -> None:
+    """Once they are, each is a constant; the functions have traced numbers, of which none is another, before."""
+
+    def two(x: Any) -> Any:
+        return x * 2.0 if MODEL.rate is MODEL.parts[0] else x * MODEL.rate
+
+    def beside(x: Any, y: Any) -> Any:
+        return x * 2.0 if y is MODEL.rate else x * MODEL.rate
+
+    for function, arguments in ((two, lambda: ()), (beside, lambda: (MODEL.parts[0],))):
+        compiled = wengert.compile(function)
+        for k in range(60):
+            MODEL.rate, MODEL.parts[0] = 0.5 / (1 + k), float(f"{k}.5")
+            if k % 20 > 17:
+                MODEL.rate = MODEL.parts[0]
+            given = (1.5 + k, *arguments())
+            assert compiled(*given) == pytest.approx(function(*given), rel=1e-14), k
 
 
 # -- what stays as fast as it was -------------------------------------------------------------------------------------

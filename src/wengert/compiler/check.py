@@ -13,6 +13,7 @@ import functools
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from math import isfinite
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -28,10 +29,11 @@ from wengert.compiler.record import (
     Specialization,
     flat_result,
     kind_of,
-    largest_term,
+    largest_number,
     numbers_in,
     primal_of,
 )
+from wengert.derivatives import largest_term
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.node import is_many
@@ -51,13 +53,13 @@ class Gradients(NamedTuple):
         ours: the derivatives by the program.
         theirs: derivatives by the function's graph, with respect to each of its nodes.
         places: those of the Values.
-        sizes: returns the sums of absolute values that were added up to `theirs`.
+        largest: returns the largest term of what was added up to the derivative with respect to one of the Values.
     """
 
     ours: Any
     theirs: Any
     places: tuple[int, ...]
-    sizes: Callable[[], Any]
+    largest: Callable[[int], float]
 
 
 class Check:
@@ -71,6 +73,7 @@ class Check:
         terms: the absolute values that each number was added up from, if both were: it may differ relative to these.
         largest: returns the largest number that one of the function's comes from, as far as it counts in it, given its
             position: where digits have cancelled, each may differ by far less than that.
+        are_alone: each number is judged by itself: else those of a derivative on the scale of the largest.
         again: yields the program's numbers and gradients at inputs that are moved by slightly more than rounding.
         reason: how they differ in kind; then nothing else is compared.
     """
@@ -83,6 +86,7 @@ class Check:
         gradients: Callable[[], Gradients | str | None] = lambda: None,
         terms: Any = None,
         largest: Callable[[int], float] | None = None,
+        are_alone: bool = False,
         again: Callable[[], Iterator[list[Any]]] = lambda: iter(()),
         reason: str = "",
     ) -> None:
@@ -92,14 +96,15 @@ class Check:
         self.gradients: Callable[[], Gradients | str | None] = gradients
         self.terms: Any = terms
         self.largest: Callable[[int], float] | None = largest
+        self.are_alone: bool = are_alone
         self.again: Callable[[], Iterator[list[Any]]] = again
         self.reason: str = reason
 
     def difference(self) -> str:
         """Say how the program's result differs from the function's; empty if it does not.
 
-        Each number is compared on its own scale; a derivative's on that of the largest. Where digits have cancelled, a
-        difference counts as rounding if it is far smaller than a number that the result comes from, or if the result
+        Each number is compared on its own scale, or a derivative's on that of the largest. Where digits have cancelled,
+        a difference counts as rounding if it is far smaller than a number that the result comes from, or if the result
         moves as much when its inputs change by slightly more than rounding; but not in a program of compensated sums,
         which keep these digits.
         """
@@ -107,17 +112,16 @@ class Check:
             return self.reason
         if len(self.ours) != len(self.theirs):
             return "the array program gives another kind of result"
-        agree, nudge = self.kernel.agree, self.kernel.nudge
+        agree = self.kernel.agree
         ours, theirs = [*map(float, self.ours)], array("d", self.theirs)
         terms = None if self.terms is None else array("d", self.terms)
         found = self.gradients()
         if isinstance(found, str):
             return found
-        if are_near(ours, theirs, tuple(range(len(ours))), agree, terms, agree):  # nearly always
-            if found is None or are_near(found.ours, found.theirs, found.places, agree, None, 0.0):
-                return ""
-            if are_near(found.ours, found.theirs, found.places, agree, found.sizes(), nudge):
-                return ""
+        if are_near(ours, theirs, tuple(range(len(ours))), agree, terms, agree) and (
+            found is None or are_near(found.ours, found.theirs, found.places, agree, None, 0.0)
+        ):  # nearly always
+            return ""
         return self._difference(found)
 
     @np.errstate(all="ignore")
@@ -130,25 +134,29 @@ class Check:
         close = away <= kernel.agree * np.abs(want) + kernel.floor
         if self.terms is not None:
             close |= away <= kernel.agree * np.array(self.terms)
-        is_exact = program.as_written and not program.is_derivative
-        if program.is_derivative and np.isfinite(want).any():  # its terms may cancel altogether
+        keeps_digits = program.as_written and not program.is_derivative
+        are_alike = program.is_derivative and not self.are_alone  # the numbers, which may cancel altogether
+        if are_alike and np.isfinite(want).any():
             close |= away <= kernel.agree * np.abs(want[np.isfinite(want)]).max()
-        for n in [] if is_exact or self.largest is None else sorted(np.flatnonzero(~close), key=lambda n: -away[n]):
-            rounding = 0.0 if close[n] or self.largest is None else kernel.nudge * self.largest(int(n))
-            close |= (away <= rounding) & (program.is_derivative | (np.arange(len(away)) == n))
-            if not close[n]:
-                break
+        if self.largest is not None and not keeps_digits:
+            for n in sorted(np.flatnonzero(~close), key=lambda n: -away[n]):
+                rounding = 0.0 if close[n] else kernel.nudge * self.largest(int(n))
+                close |= (away <= rounding) & (are_alike | (np.arange(len(away)) == n))
+                if not close[n]:
+                    break
         pairs = [("result", got, want, close)]
         if found is not None:
             slopes, wanted = np.array(found.ours), np.array(found.theirs)[list(found.places)]
             near = np.abs(slopes - wanted) <= kernel.agree * np.abs(wanted) + kernel.floor
-            if not near.all():
-                near |= np.abs(slopes - wanted) <= kernel.nudge * np.array(found.sizes())[list(found.places)]
+            for n in np.flatnonzero(~near):
+                near[n] = abs(slopes[n] - wanted[n]) <= kernel.nudge * found.largest(int(n))
+                if not near[n]:
+                    break
             pairs.append(("derivative", slopes, wanted, near))
         if all(near.all() for *_, near in pairs):
             return ""
         room = [np.zeros_like(x) for _, x, _, _ in pairs]
-        for moved in () if is_exact else self.again():
+        for moved in () if keeps_digits else self.again():
             room = [r + 8.0 * np.abs(m - x) for r, m, (_, x, _, _) in zip(room, moved, pairs, strict=True)]
         for (name, x, y, near), r in zip(pairs, room, strict=True):
             wrong = np.flatnonzero(~near & ~(np.abs(x - y) <= r))
@@ -168,16 +176,15 @@ def of_results(made: Specialization, found: Any, result: Any) -> Check:
             return Check(made.kernel, reason=each)
     (found, weights), (result, _) = ours, theirs
     pulled = functools.partial(_pulled_back_by_both, made, found, weights, result, weights)
-    return Check(made.kernel, numbers_in(found), numbers_in(result), pulled)
+    return Check(made.kernel, numbers_in(found), numbers_in(result), pulled, are_alone=True)
 
 
 def of_sample(made: Specialization, derived: Derived, result: Any, sample: Any) -> Check:
     """Compare a specialization's derivative with what `Derived.sample` gives: what both give for a vector."""
-    ours, theirs, terms, sizes = derived.products(result, sample)
+    ours, theirs, terms, largest = derived.products(result, sample)
     weighted = derived.weighted(result, sample, made.checked)
     pulled = functools.partial(_pulled_back_by_both, made, *weighted)
-    known = functools.cache(sizes)
-    return Check(made.kernel, ours, theirs, pulled, terms, lambda place: known()[place])
+    return Check(made.kernel, ours, theirs, pulled, terms, largest, are_alone=True)
 
 
 @np.errstate(all="ignore")
@@ -249,13 +256,12 @@ def of_run(
     def gradients() -> Gradients | None:
         if pulled is None:
             return None
-        theirs, sizes = pulled
-        places = tuple(range(len(theirs)))
-        return Gradients(got[1].tolist(), array("d", count * theirs), places, lambda: array("d", sizes()))
+        theirs, largest = pulled
+        return Gradients(got[1].tolist(), array("d", count * theirs), tuple(range(len(theirs))), largest)
 
     def largest(place: int) -> float:
         known = leaves if terms is None else terms()
-        return largest_term(known[place % size]) if place % size < len(known) else 0.0
+        return largest_number(known[place % size]) if place % size < len(known) else 0.0
 
     def again() -> Iterator[list[Any]]:
         nudge, rng, numbers = made.kernel.nudge, np.random.default_rng(0), space.params.copy()
@@ -269,7 +275,7 @@ def of_run(
         space.params[...] = numbers
 
     return Check(
-        made.kernel, got[0], np.asarray(want, float).reshape(-1), gradients, None, largest, again
+        made.kernel, got[0], np.asarray(want, float).reshape(-1), gradients, None, largest, not batched, again
     ).difference()
 
 
@@ -345,15 +351,15 @@ def _pulled_back_by_both(
     if is_many(first):
         call = first._b  # of several results
         got = [weight * x for x in partials_of(first)] if call is None else call._pull_back(found).tolist()
-    return Gradients(got, pulled.grads, pulled.places, pulled.sizes)
+    return Gradients(got, pulled.grads, pulled.places, lambda n: pulled.largest(pulled.places[n]))
 
 
 def _pulled_back_to(
     made: Specialization, results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any]
 ) -> Any:
     """Return the derivatives of the function's own results, weighted by cotangents, with respect to a specialization's
-    parameters and Values among the arguments, and a function that returns the sums of absolute values that were added
-    up to each. None if the results have no graph, and `LOST` if they depend on another Value.
+    parameters and Values among the arguments, and a function that returns the largest term of one. None if the results
+    have no graph, and `LOST` if they depend on another Value.
     """
     pairs = [(x, weight) for x, weight in zip(results, cotangents, strict=True) if weight]
     if not pairs or not all(isinstance(x, Value) for x, _ in pairs):
@@ -367,12 +373,10 @@ def _pulled_back_to(
     if pulled.lost:
         return LOST
 
-    def spread(numbers: Any) -> Any:
-        every = np.zeros(len(wanted))
-        every[list(own)] = [numbers[place] for place in pulled.places]
-        return every
-
-    return spread(pulled.grads), lambda: spread(pulled.sizes())
+    grads = np.zeros(len(wanted))
+    grads[list(own)] = [pulled.grads[place] for place in pulled.places]
+    known = dict(zip(own, pulled.places, strict=True))
+    return grads, lambda n: pulled.largest(known[n]) if n in known else 0.0
 
 
 class PullBack(NamedTuple):
@@ -381,22 +385,18 @@ class PullBack(NamedTuple):
     Attributes:
         graph: the graph of the results.
         places: the positions in it of the Values that are asked for.
-        first: the first position that is not skipped.
-        weights: the cotangent of each result, by its position.
         grads: the derivatives with respect to each position.
         lost: whether the results depend on a Value that was there before, and is not among those asked for.
     """
 
     graph: Graph
     places: tuple[int, ...]
-    first: int
-    weights: dict[int, float]
     grads: Any
     lost: bool = False
 
-    def sizes(self) -> Any:
-        """Return the sums of the absolute values that were added up to each derivative."""
-        return _swept(self.graph, self.weights, self.first, absolute=True)
+    def largest(self, place: int) -> float:
+        """Return the largest term of what was added up to the derivative with respect to a position."""
+        return largest_term(self.graph, self.graph.push_forward({place: 1.0}), self.grads)
 
 
 def _pulled_back(
@@ -420,26 +420,23 @@ def _pulled_back(
     first = 0
     if not are_leaves:  # the rest of their graphs is skipped
         first = max([place for place, x in zip(places, wanted, strict=True) if not x.is_leaf], default=-1) + 1
-    pulled = PullBack(graph, places, first, weights, _swept(graph, weights, first))
+    pulled = PullBack(graph, places, _swept(graph, weights, first))
     before = pulled.grads[: bisect_left(graph.values, began, key=_age)].tolist()
     for place in places:
         if place < len(before):
             before[place] = 0.0
     if not any(before):
         return pulled
-    before = np.array(before)
-    if (before[np.isfinite(before)] == 0.0).all():
-        return pulled
-    sizes = np.array(pulled.sizes())[: len(before)]
-    return pulled._replace(lost=bool((np.abs(before) > ROUNDING * sizes).any()))
+    others = [(place, abs(slope)) for place, slope in enumerate(before) if slope and isfinite(slope)]
+    return pulled._replace(lost=any(slope > ROUNDING * pulled.largest(place) for place, slope in others))
 
 
-def _swept(graph: Graph, cotangents: dict[int, float], first: int, absolute: bool = False) -> Any:
+def _swept(graph: Graph, cotangents: dict[int, float], first: int) -> Any:
     """Pull cotangents back to the operations from `first` on, and from these to the operands that come before."""
-    grads: Any = graph.pull_back(cotangents, first, absolute)
+    grads: Any = graph.pull_back(cotangents, first)
     if first:
         grads, partials = np.array(grads), np.array(graph.partials)
-        _add_to_computed(graph, first, grads, np.abs(partials) if absolute else partials)
+        _add_to_computed(graph, first, grads, partials)
     return grads
 
 

@@ -255,7 +255,7 @@ class Server:
                 return
             if not self.advance(entry, 0, own, ran, at_once=True) and own.watch is None:
                 return
-            if self.entries.get(entry.signature) is not entry:  # signatures tell now which objects are the same
+            if self.specializer.tells_objects:  # signatures tell now which objects are the same
                 arguments = self.specializer.read(given, others, False)
                 entry, own = self.cache.entry_for(arguments, 0), own.of_same_call(arguments)
             if own.watch is not None and own.watch.change:

@@ -234,6 +234,8 @@ class Specializer:
                 again = self.read(arguments.args, arguments.named, batched)
                 if again is not None and again.signature.reason:
                     raise Unrecordable(again.signature.reason)
+                if again is not None and again.signature is not entry.signature:  # it tells more by now
+                    entry = self.cache.entry_for(again, 0)
             entry.candidate = candidate
             entry.until, entry.fallback_reason = 0, ""  # if it rested
             log.info("%s is recorded for %s: %d nodes", self.fallback.name, entry.signature, candidate.nodes)
@@ -360,6 +362,8 @@ class Specializer:
         if self.derived is not None and entry.signature in self.recorded_directly and len(candidate.own):
             self.derived.on_parameters = True
         entry.layout = candidate.layout
+        if self.tells_objects:
+            self.reader.captures.append(specialization.captures)
         entry.specializations = [*entry.specializations, specialization]
         entry.least = max(entry.least, specialization.least)
         log.info("%s is compiled for %s: %s", self.fallback.name, entry.signature, specialization.clause)

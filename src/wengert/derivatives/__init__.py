@@ -12,7 +12,7 @@ from wengert.derivatives.derivation import (
     result_of,
     signature_of,
 )
-from wengert.derivatives.linearize import LinearMap
+from wengert.derivatives.linearize import LinearMap, largest_term
 from wengert.derivatives.pytree import (
     KeyPath,
     Numbers,
@@ -29,7 +29,7 @@ from wengert.derivatives.roots import AGAIN
 from wengert.errors import Submodules, submodules
 
 __all__ = ["AGAIN", "PRODUCTS", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "Run", "argument_names"]
-__all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "on_values", "places_of"]
-__all__ += ["result_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+__all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "largest_term", "on_values"]
+__all__ += ["places_of", "result_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 __getattr__: Submodules = submodules(__name__)

@@ -369,9 +369,9 @@ class Product(NamedTuple):
     values: list[Any]
     tangents: list[Any]
 
-    def sizes(self) -> list[float]:
-        """Return the sums of the absolute values that were added up to the tangents."""
-        return self.run.sizes(dict(enumerate(self.vector)))
+    def largest(self, number: int) -> float:
+        """Return the largest term that one of the tangents was computed from."""
+        return self.run.largest(number, dict(enumerate(self.vector)))
 
 
 class _Call:

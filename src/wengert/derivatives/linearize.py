@@ -34,7 +34,7 @@ from wengert.ops import BY_NAME, coerce
 if TYPE_CHECKING:
     from wengert.derivatives import coloring
 
-__all__ = ["LinearMap", "OpaqueError", "linear_map", "linearize", "linearize_gradient", "number_of"]
+__all__ = ["LinearMap", "OpaqueError", "largest_term", "linear_map", "linearize", "linearize_gradient", "number_of"]
 
 HAND = BY_NAME["by hand"].code
 FLAT = {BY_NAME[name].code for name in ("sign", "floor", "round", "stop_gradient")}  # whose slope is 0 everywhere
@@ -164,11 +164,17 @@ class LinearMap:
             return self._finished(self._jvp_of_values(tangents), tangents)
         return self._finished(self._moved(tangents), tangents)
 
-    def sizes(self, tangents: Mapping[int, float]) -> list[float]:
-        """Return for each output the sum of the absolute values that `jvp` adds up: a tangent that is far smaller has
-        lost digits, as its terms cancel.
+    def largest(self, number: int, tangents: Mapping[int, float]) -> float:
+        """Return the largest term of what `jvp` computes for one output: a partial, times the tangent of its operand,
+        times the derivative of the output with respect to the node. If the output's tangent is far smaller, digits have
+        cancelled.
         """
-        return self._moved(tangents, absolute=True)
+        graph, output = self.graph, self.outputs[number]
+        if not isinstance(output, Value):
+            return 0.0
+        place = graph.outputs[self._numbers_of_outputs().index(number)]
+        moved = graph.push_forward(self._known(tangents))
+        return largest_term(graph, moved, graph.pull_back({place: 1.0}, self._first()))
 
     def jacobian(self) -> list[list[Any]]:
         """Return for each output its derivatives with respect to the inputs, by the mode that needs fewer sweeps."""
@@ -233,11 +239,14 @@ class LinearMap:
 
     # -- floats -------------------------------------------------------------------------------------------------------
 
-    def _moved(self, tangents: Mapping[int, float], absolute: bool = False) -> list[float]:
-        """Push tangents forward to the outputs; see `Graph.push_forward`."""
+    def _known(self, tangents: Mapping[int, float]) -> dict[int, float]:
+        """Return the tangents by the places of the inputs that an output depends on."""
         places = self._places
-        known = {places[number]: t for number, t in tangents.items() if places[number] >= 0}
-        sums = self.graph.push_forward(known, absolute)
+        return {places[number]: t for number, t in tangents.items() if places[number] >= 0}
+
+    def _moved(self, tangents: Mapping[int, float]) -> list[float]:
+        """Push tangents forward to the outputs."""
+        sums = self.graph.push_forward(self._known(tangents))
         outputs = [0.0] * len(self.outputs)
         for place, number in zip(self.graph.outputs, self._numbers_of_outputs(), strict=True):
             outputs[number] = sums[place]
@@ -358,13 +367,24 @@ class GradientMap(LinearMap):
         """Forward mode: return the tangent of the gradient, given those of some inputs by their number."""
         if any(isinstance(x, Value) for x in tangents.values()):
             return self._run.of_gradient().jvp(tangents)
-        return self._moved(tangents)
+        sums = self.graph.curve(self._known(tangents), self._curvature, self._first(), self.graph.outputs[0])
+        return [0.0 if place < 0 else sums[place] for place in self._places]
 
-    def _moved(self, tangents: Mapping[int, float], absolute: bool = False) -> list[float]:
-        places = self._places
-        known = {places[number]: t for number, t in tangents.items() if places[number] >= 0}
-        sums = self.graph.curve(known, self._curvature, self._first(), self.graph.outputs[0], absolute)
-        return [0.0 if place < 0 else sums[place] for place in places]
+    def largest(self, number: int, tangents: Mapping[int, float]) -> float:
+        """Return the largest term of one number of the gradient's tangent: what changes with a partial of the graph."""
+        import numpy as np
+
+        graph, first, root, place = self.graph, self._first(), self.graph.outputs[0], self._places[number]
+        if place < 0:
+            return 0.0
+        starts, columns, weights = map(np.array, self._curvature)
+        edges = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        users = np.repeat(np.arange(len(graph)), np.diff(np.array(graph.starts)))[edges]
+        cotangents = np.array(graph.pull_back({root: 1.0}, first))[users]
+        along = np.array(graph.push_forward(self._known(tangents)))[columns[: len(edges)]]
+        toward = np.array(graph.push_forward({place: 1.0}))[np.array(graph.operands)[edges]]
+        with np.errstate(all="ignore"):
+            return float(np.abs(cotangents * weights[: len(edges)] * along * toward).max(initial=0.0))
 
     def nonzeros(self) -> list[tuple[int, int]]:
         """List the row and the column of each entry of the Hessian that the operations of this run do not make 0: an
@@ -388,6 +408,19 @@ class GradientMap(LinearMap):
     def jacobian(self) -> list[list[Any]]:
         """Return the Hessian, a column in each sweep."""
         return [list(row) for row in zip(*[self.jvp({number: 1.0}) for number in range(len(self.inputs))], strict=True)]
+
+
+def largest_term(graph: Graph, tangents: Any, cotangents: Any) -> float:
+    """Return the largest product of a partial, the tangent of its operand and the cotangent of its node: each is a term
+    of the sum of all of them over a cut through the graph, which is what the cotangents make of the tangents.
+    """
+    import numpy as np
+
+    operands = np.array(graph.operands, np.int64)
+    users = np.repeat(np.arange(len(graph)), np.diff(np.array(graph.starts)))
+    at = np.flatnonzero(operands >= 0)
+    terms = np.array(graph.partials)[at] * np.array(tangents)[operands[at]] * np.array(cotangents)[users[at]]
+    return float(np.abs(terms[np.isfinite(terms)]).max(initial=0.0))
 
 
 def linearize_gradient(run: LinearMap) -> LinearMap:

@@ -10,8 +10,8 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -20,13 +20,14 @@ from wengert._forks import Lock
 from wengert.compiler.arguments.regular import ARRAYS, KINDS, Rows, Tangled, has_large, read_rows, rows_in, widened
 from wengert.compiler.arguments.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items
 from wengert.compiler.call import is_exact
-from wengert.compiler.code import DEPTH, PARTS, REPLACED, Itself, is_frozen, key_of, objects_in
+from wengert.compiler.code import DEPTH, PARTS, REPLACED, Itself, key_of, objects_in, parts_of_key
 from wengert.derivatives import KeyPath, tree_flatten, tree_leaves, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
 __all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "flatten_argument"]
 
+OF_DATA = (int, float, np.generic, np.ndarray, Value)  # what arrays hold, and not the program
 SEEN = 256  # examples that are searched for distinct ones
 PYTHON: dict[str, Any] = {"f": float, "i": int, "b": bool}
 
@@ -326,11 +327,15 @@ class Arguments:
         if self.signature.tells_objects:
             return None
         outside = tree_items(self.originals)
-        return {*map(id, outside)} - {id(part) for x in outside for part in _parts(x)[1:]}
+        return {*map(id, outside)} - {id(part) for x in outside for part, _ in _parts(x) if part is not x}
+
+    def identities(self) -> set[int]:
+        """Return the identities of all objects in the arguments."""
+        return {id(part) for original in self.originals.values() for part, _ in _parts(original)}
 
     def has_equals(self) -> bool:
         """Return True if an object in the arguments, as a named tuple, may be another one with an equal signature."""
-        parts = [x for original in self.originals.values() for x in _parts(original)]
+        parts = [x for original in self.originals.values() for x, _ in _parts(original)]
         others = [x for x in parts if type(x) not in REPLACED and not isinstance(x, (Value, np.generic))]
         return any(type(key_of(x)) is not Itself for x in others)
 
@@ -452,31 +457,42 @@ def _unified(made: Any, original: Any, known: dict[int, Any]) -> Any:
     return known.setdefault(id(original), made)
 
 
-def _parts(x: Any) -> list[Any]:
-    """List an argument and everything in it of which a function can tell whether it is the same object elsewhere."""
-    found, waiting = [], [x]
+class ArgumentPart(NamedTuple):
+    """An object in an argument of which a function can tell whether it is the same elsewhere.
+
+    Attributes:
+        x: the object.
+        is_static: True if it is part of the program: other calls with this signature have an equal one.
+    """
+
+    x: Any
+    is_static: bool
+
+
+def _parts(x: Any) -> list[ArgumentPart]:
+    """List an argument and everything in it."""
+    parts, waiting = [], [x]
     while waiting:
         part = waiting.pop()
         kind = type(part)
         if part is None or kind is bool:
             continue
-        found.append(part)
-        if kind in (list, set, frozenset):
-            waiting += [*part][::-1]
+        items: Any = ()
+        if kind is list:
+            items = part
         elif issubclass(kind, tuple):
-            waiting += [*tuple.__iter__(part)][::-1]
+            items = tuple.__iter__(part)
         elif kind is dict:
-            waiting += [*part, *part.values()][::-1]
-        elif is_frozen(kind):
-            waiting += [getattr(part, field.name) for field in fields(part)][::-1]
+            parts += [ArgumentPart(each, True) for key in part for each in parts_of_key(key)]
+            items = part.values()
         elif kind is np.ndarray and part.dtype == object:
-            waiting += part.ravel().tolist()[::-1]
-    return found
-
-
-def _texts(parts: list[Any]) -> list[Itself]:
-    """Return keys of the very strings among some objects: elsewhere equal ones have equal keys."""
-    return [Itself(part) for part in parts if type(part) in (str, bytes)]
+            items = part.ravel().tolist()
+        elif not isinstance(part, OF_DATA):
+            parts += [ArgumentPart(each, True) for each in parts_of_key(part)]
+            continue
+        parts.append(ArgumentPart(part, False))
+        waiting += [*items][::-1]
+    return parts
 
 
 class Reader:
@@ -485,8 +501,8 @@ class Reader:
     Args:
         signature: the function's.
         static: the names of arguments that are parts of the program.
-        tells_objects: True if the function may ask whether two numbers, Values or containers are the same object: then
-            the signature tells which are.
+        tells_objects: True if the function may ask whether two objects are the same, of which there may be equal ones:
+            then the signature tells which are.
 
     Attributes:
         elsewhere: by identity the objects that recorded runs read, but not from the arguments, and small whole numbers,
@@ -497,6 +513,7 @@ class Reader:
         self.signature: inspect.Signature = signature
         self.tells_objects: bool = tells_objects
         self.elsewhere: dict[int, Any] = dict(SMALL) if tells_objects else {}
+        self.captures: list[Any] = []  # of its specializations, if they tell
         self.static: frozenset[str] = frozenset(static)
         self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those in use
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
@@ -541,10 +558,10 @@ class Reader:
                 arrays += found
         same: list[int] = []
         if self.tells_objects and not any(isinstance(shape, ForeignSpec) for shape in shapes.values()):
-            same, texts, reason = self._same(originals, args, named, batched)
-            keys += texts
-            if reason is not None:
-                shapes[next(iter(shapes))] = reason
+            same, told, reason = self._same(originals, args, named, batched)
+            keys += [tuple(told)] if told else []
+            if reason:
+                shapes[next(iter(shapes))] = ForeignSpec(reason)
         elif DEEP not in shapes.values() and MANY not in shapes.values():
             same += [id(x) for x in tree_items(originals) if _has_identity(x)]
             same += [id(x) for x in originals.values() if isinstance(x, (tuple, dict))]
@@ -560,45 +577,54 @@ class Reader:
 
     def _same(
         self, originals: dict[str, Any], args: Sequence[Any], named: dict[str, Any], batched: bool
-    ) -> tuple[list[int], list[Itself], ForeignSpec | None]:
-        """Return the identities of all parts of the arguments, or of none if all examples of a batch have different
-        ones; keys of the very strings in them; and a reason to leave such arguments to the function.
+    ) -> tuple[list[int], list[Any], str]:
+        """Say which objects in the arguments are the same.
+
+        Returns:
+            The identities of all of them, or of none if all examples of a batch have different ones; those of static
+            ones that the function has from elsewhere, too, and None for others; and why such arguments are left to the
+            function.
         """
-        static = [part for name in self.static for part in _parts(originals.get(name))]
-        fixed = SMALL.keys() & set(map(id, static))  # these are the same objects in the program
         if not batched:
-            every = [(name, part) for name, x in originals.items() for part in _parts(x)]
-            outside = [
-                (name, x)
-                for name, x in every
-                if id(x) in self.elsewhere and not (name in self.static and id(x) in fixed)
-            ]
-            name, x = outside[0] if outside else ("", None)
-            what, instead = "an object that it reads elsewhere, too", "pass a number or a flag that tells"
-            if type(x) is int:
-                what, instead = "an int that may be one it has from elsewhere", "write ==, or pass floats"
-            reason = f"it asks whether two objects are the same, and {name} is, or has in it, {what}: {instead}"
-            parts = [part for _, part in every]
-            return [*map(id, parts)], _texts(parts), None if x is None else ForeignSpec(reason)
-        texts: list[Itself] = []  # those of one example; no column holds any
+            return self._same_in([(name, part) for name, x in originals.items() for part in self._parts(name, x)])
+        bound, told = bound_to(self.signature, args, named), list[Any]()
+        names = [] if bound is None else [*bound.arguments]
         for row in rows_of(self.read, self.signature, self.static, args, named)[1]:
-            every_part = [part for x in row for part in _parts(x)]
-            texts = texts or _texts(every_part)
-            parts = [part for part in every_part if type(part) not in (str, bytes)]
-            if len({*map(id, parts)}) < len(parts) or any(
-                id(x) in self.elsewhere and id(x) not in fixed for x in parts
-            ):
-                return [], [], ForeignSpec(
+            parts = [(name, part) for name, x in zip(names, row, strict=True) for part in self._parts(name, x)]
+            _, told, reason = self._same_in(parts)
+            several = [x for _, (x, _) in parts if id(x) not in SMALL and type(x) not in (str, bytes)]
+            if reason or len({*map(id, several)}) < len(several):
+                return [], [], (
                     "it asks whether two objects are the same, and in an example of the batch some are: pass a number "
                     "or a flag that tells, or make single calls"
                 )
-        return [], texts, None
+        return [], told, ""
+
+    def _parts(self, name: str, x: Any) -> list[ArgumentPart]:
+        static = name in self.static
+        return [ArgumentPart(part, True) for part in parts_of_key(x)] if static else _parts(x)
+
+    def _same_in(self, parts: Sequence[tuple[str, ArgumentPart]]) -> tuple[list[int], list[Any], str]:
+        """Return for one example what `_same` does for a call."""
+        held = {id(x) for captures in self.captures for x in captures.floats()}
+        reason, told = "", []
+        for name, (x, is_static) in parts:
+            is_elsewhere = id(x) in self.elsewhere or id(x) in held
+            if is_static:
+                told.append(id(x) if is_elsewhere else None)
+            elif is_elsewhere and not reason:
+                what, instead = "an object that it reads elsewhere, too", "pass a number or a flag that tells"
+                if type(x) is int:
+                    what, instead = "an int that may be one it has from elsewhere", "write ==, or pass floats"
+                reason = f"it asks whether two objects are the same, and {name} is, or has in it, {what}: {instead}"
+        identities = [id(x) for _, (x, _) in parts if id(x) not in SMALL]
+        return identities, told if any(told) else [], reason
 
     def add(self, objects: Sequence[Any]) -> None:
-        """Note objects that a recorded run read, but not from the arguments, and that are replaced in it, or compared
-        by their value. (Strings are compared by identity, and of bools and of None there is one object.)
+        """Note objects that a recorded run read, but not from the arguments, of which another call may have an equal
+        one: not None, a bool, nor what is compared by identity anyway.
         """
-        found = [x for x in objects if x is not None and not isinstance(x, (bool, str, bytes))]
+        found = [x for x in objects if x is not None and type(x) is not bool]
         found = [x for x in found if isinstance(x, REPLACED) or type(key_of(x)) is not Itself]
         self.elsewhere.update([(id(x), x) for x in found])
 

@@ -6,7 +6,8 @@ cdef tuple PLAIN
 @cython.locals(names=dict)
 cpdef object look(int kind, object source, object key)
 cpdef bint same(object now, object then) except -1
-cdef bint differs(object now, object then) except -1
+cdef bint is_itself(object now, object then) except -1
+cdef bint are_themselves(object now, object then) except -1
 cdef object function_of(object x, object source)
 @cython.final
 cdef class Place:
@@ -14,7 +15,7 @@ cdef class Place:
     cdef readonly object source, key, then, leaf
     cdef readonly str name
     cdef public Py_ssize_t number
-    cdef bint has_dict_alone, is_weak, is_exact
+    cdef bint has_dict_alone, is_weak, tells
     cdef bint is_stale(self, long long target) except -1
 @cython.final
 cdef class Items:
@@ -22,7 +23,7 @@ cdef class Items:
     cdef readonly list then, leaves, keys
     cdef public list numbers
     cdef readonly str name
-    cdef bint is_exact
+    cdef bint tells
     @cython.locals(i=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t, number="long long")
     cdef Py_ssize_t changed(self, long long target) except -3
     @cython.locals(i=Py_ssize_t)
@@ -47,6 +48,7 @@ cdef class PlaceGroup:
 @cython.final
 cdef class Captures:
     cdef readonly list places, items, groups, numbers
+    cdef object constants
     cdef list by_row, others, counted
     cdef object rows
     cdef long long rows_at

@@ -123,9 +123,21 @@ def same(now: Any, then: Any) -> bool:
     return kind in PLAIN and bool(now == then)
 
 
-def differs(now: Any, then: Any) -> bool:
-    """Return True unless two objects are two accesses of one method, each of which makes a new object."""
-    return type(then) is not MethodType or not same(now, then)
+def is_itself(now: Any, then: Any) -> bool:
+    """Return True if two objects are one, as far as a program can ask: each access of a method makes a new one."""
+    if now is then:
+        return True
+    return type(then) is MethodType and same(now, then)
+
+
+def are_themselves(now: Any, then: Any) -> bool:
+    """Return True if the code of a function and each of its defaults are the same objects."""
+    (code, defaults, named), (code_then, defaults_then, named_then) = now, then
+    if code is not code_then or bool(defaults) != bool(defaults_then) or bool(named) != bool(named_then):
+        return False
+    if defaults and not (len(defaults) == len(defaults_then) and all(map(is_itself, defaults, defaults_then))):
+        return False
+    return not named or (list(named) == list(named_then) and all(map(is_itself, named.values(), named_then.values())))
 
 
 def are_alike(now: Any, then: Any) -> bool:
@@ -148,7 +160,7 @@ class Place:
         leaf: the Value that stands for a float.
         name: the name of the place in the user's terms.
         is_weak: True if the source is an argument, which is not kept alive: without it no call has this signature.
-        is_exact: True if an equal number, string or container there is a change, too: the program may ask which it is.
+        tells: True if another object there is a change even if it is equal: the program may ask which it is.
 
     Attributes:
         number: the float's position among a program's parameters; -1 if the program does not use it.
@@ -160,7 +172,7 @@ class Place:
     leaf: Any
     name: Any
     is_weak: Any
-    is_exact: Any
+    tells: Any
     then: Any
     has_dict_alone: Any
 
@@ -173,10 +185,10 @@ class Place:
         leaf: Any,
         name: str,
         is_weak: bool = False,
-        is_exact: bool = False,
+        tells: bool = False,
     ) -> None:
         self.kind, self.key, self.leaf, self.name, self.is_weak = kind, key, leaf, name, is_weak
-        self.is_exact = is_exact and kind in (NAME, CELL, ATTRIBUTE, CLASS)  # others make an object at each call
+        self.tells = tells and kind in (NAME, CELL, ATTRIBUTE, CLASS, FUNCTION)  # others make an object at each call
         self.source: Any = ref(source) if is_weak else source
         self.then = function_of(then, source) if is_weak else then
         self.has_dict_alone = kind == NAMES and not slots_of(type(source))
@@ -210,7 +222,9 @@ class Place:
             if self.number >= 0:
                 memory.put(target + 8 * self.number, float(now))
             return False
-        return now is not self.then and (differs(now, self.then) if self.is_exact else not same(now, self.then))
+        if self.tells:
+            return not (are_themselves if self.kind == FUNCTION else is_itself)(now, self.then)
+        return now is not self.then and not same(now, self.then)
 
 
 @cython.cclass
@@ -223,7 +237,7 @@ class Items:
         leaves: a Value or None for each item; None if there are no floats.
         keys: the keys of a dict.
         name: the name of the container.
-        is_exact: see `Place`.
+        tells: see `Place`.
 
     Attributes:
         numbers: the position of each float among a program's parameters; -1 if the program does not use it.
@@ -236,14 +250,14 @@ class Items:
         leaves: list[Any] | None,
         keys: list[Any] | None,
         name: str,
-        is_exact: bool = False,
+        tells: bool = False,
     ) -> None:
         self.source: Any = source
         self.then: list[Any] = then
         self.leaves: list[Any] | None = leaves
         self.keys: list[Any] | None = keys
         self.name: str = name
-        self.is_exact: bool = is_exact
+        self.tells: bool = tells
         self.numbers: list[int] = []
 
     def changed(self, target: Int) -> Int:
@@ -283,7 +297,7 @@ class Items:
                 number: int = self.numbers[i]
                 if number >= 0:
                     memory.put(target + 8 * number, float(now))
-            elif now is not then and (differs(now, then) if self.is_exact else not same(now, then)):
+            elif not (is_itself(now, then) if self.tells else same(now, then)):
                 return i
         return UNCHANGED
 
@@ -294,7 +308,7 @@ class Items:
             if i >= len(now):  # another thread may shorten it
                 return LENGTH
             x, y = now[i], then[i]
-            if x is not y and (differs(x, y) if self.is_exact else not same(x, y)):
+            if not (is_itself(x, y) if self.tells else same(x, y)):
                 return i
         return UNCHANGED
 
@@ -395,9 +409,14 @@ class Captures:
         items: containers.
         groups: groups of places.
         numbers: arrays and lists that are read in one go.
+        constants: for a function that may ask which objects are the same, the identities of those that it has
+            otherwise: a captured float must be none of them, nor another captured float. Else None.
     """
 
-    def __init__(self, places: list[Any], items: list[Any], groups: list[Any], numbers: list[Any]) -> None:
+    def __init__(
+        self, places: list[Any], items: list[Any], groups: list[Any], numbers: list[Any], constants: Any = None
+    ) -> None:
+        self.constants: Any = constants
         self.places: list[Any] = places
         self.items: list[Any] = items
         self.groups: list[Any] = groups
@@ -417,6 +436,31 @@ class Captures:
         for several in [*[items.numbers for items in self.items], *[bulk.places for bulk in self.numbers]]:
             numbers += map(int, several)
         return [number for number in numbers if number >= 0]
+
+    def floats(self) -> list[Any]:
+        """List the captured floats that are there now. (Those of arrays are new objects whenever one looks.)"""
+        place: Place
+        items: Items
+        numbers: BulkNumbers
+        found: list[Any] = []
+        for place in self.places:
+            if place.leaf is not None:
+                found.append(look(place.kind, place.source() if place.is_weak else place.source, place.key))
+        for items in self.items:
+            if items.leaves is not None:
+                several = list(items.source if items.keys is None else items.source.values())
+                found += [x for x, leaf in zip(several, items.leaves, strict=False) if leaf is not None]
+        for numbers in self.numbers:
+            if type(numbers.source) is list:
+                found += numbers.source
+        return found
+
+    def _shared(self) -> str:
+        """Say which captured floats are the same object, or one that the function has otherwise; empty if none is."""
+        identities = list(map(id, self.floats()))
+        if len({*identities}) == len(identities) and self.constants.isdisjoint(identities):
+            return ""
+        return "which of its numbers are the same object"
 
     def reads(self, owner: Any, name: str) -> bool:
         """Return True if this attribute of an object was read."""
@@ -459,4 +503,4 @@ class Captures:
         for numbers in self.numbers:
             if not numbers.read_into(target):
                 return str(numbers.name)
-        return ""
+        return "" if self.constants is None else self._shared()

@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.compiler.call import reference_to
 
-__all__ = ["DEPTH", "PARTS", "Itself", "is_frozen", "key_of", "objects_in"]
+__all__ = ["DEPTH", "PARTS", "Itself", "key_of", "objects_in", "parts_of_key"]
 
 DEPTH, PARTS = 32, 1 << 16  # an argument that is nested deeper, or has more parts, is left to the function
 GENERATORS = (random.Random, np.random.Generator)
@@ -62,9 +62,33 @@ def _has(kind: type, name: str) -> bool:
     return any(name in vars(base) for base in kind.__mro__)
 
 
-def is_frozen(kind: type) -> bool:
-    """Return True for a class of frozen dataclasses, which are compared by their fields."""
-    return "__dataclass_params__" in vars(kind) and bool(vars(kind)["__dataclass_params__"].frozen)
+def fields_of(x: Any) -> list[Any] | None:
+    """Return the fields of a frozen dataclass; None for any other object, and for one that has more or less than its
+    fields.
+    """
+    params = vars(type(x)).get("__dataclass_params__")
+    if params is None or not params.frozen:
+        return None
+    names = [field.name for field in fields(x)]
+    if getattr(x, "__dict__", {}).keys() - set(names) or not all(hasattr(x, name) for name in names):
+        return None
+    return [getattr(x, name) for name in names]
+
+
+def _parts_by_value(x: Any) -> Any:
+    """Return the parts by which an object is compared, if it is: not by its identity."""
+    kind = type(x)
+    if issubclass(kind, tuple):
+        return tuple.__iter__(x)
+    if kind is set or kind is frozenset:
+        return x
+    if kind is range:
+        return x.start, x.stop, x.step
+    if kind is datetime:
+        return repr(x.replace(tzinfo=None)), x.tzinfo  # equal ones may differ in their time zone
+    if kind is MethodType or vars(kind).get("_is_method") is True:  # a compiled one
+        return x.__func__, x.__self__
+    return fields_of(x)
 
 
 def key_of(x: Any, depth: int = 0) -> Any:
@@ -82,23 +106,23 @@ def key_of(x: Any, depth: int = 0) -> Any:
         return kind, x
     if kind in AS_TEXT or issubclass(kind, np.generic):
         return kind, repr(x)
-    parts: Any
     if depth > DEPTH:
         return Itself(x)
-    if issubclass(kind, tuple):
-        parts = tuple.__iter__(x)
-    elif kind is set or kind is frozenset:
-        parts = x
-    elif kind is range:
-        parts = x.start, x.stop, x.step
-    elif kind is datetime:
-        parts = repr(x.replace(tzinfo=None)), x.tzinfo  # equal ones may differ in their time zone
-    elif kind is MethodType or vars(kind).get("_is_method") is True:  # a compiled one
-        parts = x.__func__, x.__self__
-    elif is_frozen(kind):
-        parts = [getattr(x, field.name) for field in fields(kind)]
-    elif _has(kind, "__next__") or issubclass(kind, GENERATORS):
+    parts = _parts_by_value(x)
+    if parts is not None:
+        return kind, tuple([key_of(part, depth + 1) for part in parts])
+    if _has(kind, "__next__") or issubclass(kind, GENERATORS):
         return kind  # a new one at each call, and none can be part of a program
-    else:
-        return Itself(x)
-    return kind, tuple([key_of(part, depth + 1) for part in parts])
+    return Itself(x)
+
+
+def parts_of_key(x: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield an object, and the parts of it that its key tells by value, and theirs: each may be another object in
+    another call that has the same key.
+    """
+    if x is None or type(x) is bool:
+        return
+    yield x
+    parts = None if depth > DEPTH or type(x) is datetime else _parts_by_value(x)
+    for part in parts or ():
+        yield from parts_of_key(part, depth + 1)

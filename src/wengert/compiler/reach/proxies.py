@@ -22,7 +22,7 @@ import sys
 import weakref
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from operator import attrgetter
 from types import (
     BuiltinFunctionType,
@@ -199,17 +199,25 @@ class Proxies:
         recorder: the recorder of the traced numbers.
         watch: the watched run: its code, and the names in it. Only these names are noted of classes and frozen objects.
         passed: the identities of those objects among the arguments that allow weak references.
-        is_exact: True if the run may ask which of several equal objects one is. Floats are constants then: a traced
-            number would be another object each time.
+        tells_objects: True if the run may ask which of several equal objects one is: the very same have to be found.
+        fixes_floats: True if floats are constants, as some of them are the same object: of traced numbers none is.
     """
 
-    def __init__(self, recorder: Any, watch: Any, passed: Collection[int] = (), is_exact: bool = False) -> None:
+    def __init__(
+        self,
+        recorder: Any,
+        watch: Any,
+        passed: Collection[int] = (),
+        tells_objects: bool = False,
+        fixes_floats: bool = False,
+    ) -> None:
         self.recorder: Any = recorder
         self.ran: dict[CodeType, Any] = watch.ran
         self.mentioned: set[str] = watch.mentioned
         self.reads_all: bool = watch.reads_all
         self.passed: Collection[int] = passed
-        self.is_exact: bool = is_exact
+        self.tells_objects: bool = tells_objects
+        self.fixes_floats: bool = fixes_floats
         self.seen: dict[int, Any] = watch.seen
         self.places: list[Place] = []
         self.items: list[Items] = []
@@ -237,7 +245,7 @@ class Proxies:
     def read(self, kind: int, source: Any, key: Any, name: str) -> Any:
         """Note a place, and return the proxy of the object there."""
         x = look(kind, source, key)
-        if type(x) in FLOATS and not self.is_exact:
+        if type(x) in FLOATS and not self.fixes_floats:
             leaf = Value(x)
             self._place(source, Place(kind, source, key, x, leaf, name, self._is_argument(kind, source)))
             return Number(self.recorder, x, leaf)
@@ -251,7 +259,7 @@ class Proxies:
         if at not in self._noted:
             self._noted.add(at)
             is_weak = self._is_argument(kind, source)
-            self._place(source, Place(kind, source, key, found, None, name, is_weak, self.is_exact))
+            self._place(source, Place(kind, source, key, found, None, name, is_weak, self.tells_objects))
         return found
 
     def _is_argument(self, kind: int, source: Any) -> bool:
@@ -483,16 +491,15 @@ class Proxies:
     def _contents(self, x: Any, then: list[Any], keys: list[Any] | None, name: str) -> list[Any]:
         """Note the items of a container, and return their proxies."""
         kinds = {*map(type, then)}
-        if kinds == {float} and type(x) is list and not self.is_exact:
+        if kinds == {float} and type(x) is list and not self.fixes_floats:
             return self._numbers(x, (len(then),), then, name)
-        plain = (*PLAIN, float) if self.is_exact else PLAIN
-        floats = () if self.is_exact else FLOATS
+        plain, floats = ((*PLAIN, float), ()) if self.fixes_floats else (PLAIN, FLOATS)
         if all(kind in plain or issubclass(kind, Value) for kind in kinds) and kinds.isdisjoint(floats):
-            self.items.append(Items(x, list(then), None, keys, name, self.is_exact))
+            self.items.append(Items(x, list(then), None, keys, name, self.tells_objects))
             return then  # these are their own proxies
         spell = [spelt(key) for key in keys] if keys is not None else range(len(then))
         leaves = [Value(item) if type(item) in floats else None for item in then]
-        self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name, self.is_exact))
+        self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name, self.tells_objects))
         return [
             self.proxy(item, f"{name}[{at}]") if leaf is None else Number(self.recorder, item, leaf)
             for item, leaf, at in zip(then, leaves, spell, strict=True)
@@ -530,7 +537,7 @@ class Proxies:
         return self.proxy(x, name) if has_identity else x
 
     def _set(self, x: Any, name: str) -> Any:
-        self.items.append(Items(x, list(x), None, None, name, self.is_exact))
+        self.items.append(Items(x, list(x), None, None, name, self.tells_objects))
         made = {self._key(item, name) for item in x}
         return self._keep(x, made if type(x) is set else frozenset(made))
 
@@ -741,11 +748,11 @@ class Proxies:
         if issubclass(kind, (list, dict, deque, MappingProxyType)):
             keys = None if issubclass(kind, (list, deque)) else list(x)
             values = list(x) if keys is None else list(x.values())
-            self.items.append(Items(x, values, None, keys, name, self.is_exact))
+            self.items.append(Items(x, values, None, keys, name, self.tells_objects))
             for item in values:
                 self.freeze(item, name)
         elif issubclass(kind, (set, frozenset)):
-            self.items.append(Items(x, list(x), None, None, name, self.is_exact))
+            self.items.append(Items(x, list(x), None, None, name, self.tells_objects))
         elif issubclass(kind, tuple):
             for item in tuple.__iter__(x):
                 self.freeze(item, name)
@@ -810,12 +817,25 @@ class Proxies:
         leaves = [place.leaf for place in self.places] + [leaf for items in self.items for leaf in items.leaves or ()]
         return {id(x) for x in [*leaves, *[x for _, _, xs, _ in self.bulk for x in xs]] if x is not None}
 
-    def objects(self) -> list[Any]:
-        """List the objects that were read."""
-        found = [place.then for place in self.places + [p for group in self.groups.values() for p in group.places]]
+    def objects(self, arguments: Container[int]) -> list[Any]:
+        """List the objects that were read, but those that are parts of arguments, whose identities are given."""
+        every = self.places + [p for group in self.groups.values() for p in group.places]
+        found = [place.then for place in every if id(place.source) not in arguments]
         for items in self.items:
-            found += [items.source, *items.then, *(items.keys or ())]
-        return found + [each for x, _, _, _ in self.bulk for each in (x, *(x if type(x) is list else ()))]
+            if id(items.source) not in arguments:
+                found += [items.source, *items.then, *(items.keys or ())]
+        found += [each for x, _, _, _ in self.bulk for each in (x, *(x if type(x) is list else ()))]
+        for x in found:
+            if type(x) is tuple:
+                found += x
+        return found
+
+    def floats(self) -> list[Any]:
+        """List the captured floats, as the objects that were found."""
+        found = [place.then for place in self.places if place.leaf is not None]
+        for items in self.items:
+            found += [x for x, leaf in zip(items.then, items.leaves or (), strict=False) if leaf is not None]
+        return found + [each for x, _, _, _ in self.bulk if type(x) is list for each in x]
 
     def name_of(self, leaf: Value) -> str:
         """Return the place of a captured float, given its Value; empty for other Values."""
@@ -840,8 +860,8 @@ class Proxies:
             found += [np.stack(arrays)] if is_list else arrays
         return found
 
-    def captures(self, parameters: tuple[Any, ...]) -> Captures:
-        """Return the captures to check before each run of a program with these parameters."""
+    def captures(self, parameters: tuple[Any, ...], constants: Container[int] | None = None) -> Captures:
+        """Return the captures to check before each run of a program with these parameters; see `Captures`."""
         number = {id(p): n for n, p in enumerate(parameters)}
         for place in self.places:
             place.number = number.get(id(place.leaf), -1)
@@ -852,7 +872,7 @@ class Proxies:
             for x, shape, leaves, name in self.bulk
         ]
         self.bulk = []
-        return Captures(self.places, self.items, list(self.groups.values()), bulk)
+        return Captures(self.places, self.items, list(self.groups.values()), bulk, constants)
 
 
 def is_known_class(kind: type) -> bool:

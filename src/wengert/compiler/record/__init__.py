@@ -1,6 +1,6 @@
 """From a run of a function, or of what a derivative is of, to a specialization."""
 
-from wengert.compiler.record.derived import Derived, derived_from, largest_term
+from wengert.compiler.record.derived import Derived, derived_from, largest_number
 from wengert.compiler.record.differentiate import NotDifferentiable
 from wengert.compiler.record.layout import ResultLayout, flat_result
 from wengert.compiler.record.recording import Candidate, numbers_in, primal_of, record
@@ -8,5 +8,5 @@ from wengert.compiler.record.specialization import Specialization, lines_apart, 
 from wengert.compiler.record.structure import Aux, Parts, kind_of
 
 __all__ = ["Aux", "Candidate", "Derived", "NotDifferentiable", "Parts", "ResultLayout", "Specialization"]
-__all__ += ["derived_from", "flat_result", "kind_of", "largest_term", "lines_apart", "numbers_in", "primal_of"]
+__all__ += ["derived_from", "flat_result", "kind_of", "largest_number", "lines_apart", "numbers_in", "primal_of"]
 __all__ += ["record", "too_many", "too_many_kinds"]

@@ -38,7 +38,7 @@ from wengert.derivatives import (
 from wengert.engine import Value
 from wengert.graph import Graph
 
-__all__ = ["Derived", "NotDifferentiable", "derived_from", "largest_term"]
+__all__ = ["Derived", "NotDifferentiable", "derived_from", "largest_number"]
 
 
 def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
@@ -128,30 +128,31 @@ class Derived:
         """List the Values and numbers of a result, of a sparse derivative those that come with its pattern."""
         return Numbers(result[1] if self.last.kind == "sparse" else result_of(result)).leaves
 
-    def products(self, result: Any, sample: Any) -> tuple[Any, Any, Any, Callable[[], Sequence[float]]]:
+    def products(self, result: Any, sample: Any) -> tuple[Any, Any, Any, Callable[[int], float] | None]:
         """Return what a result and a sample give for the vector: the numbers of both, the absolute values that each was
-        added up from, if it was, and a function that returns the sizes of what the sample was computed from.
+        added up from, if it was, and a function that returns the largest term of one of the sample's.
         """
         got = np.array(list(map(number_of, self.leaves(result))), float)
         if self.last.kind in PRODUCTS:
-            return got, list(map(number_of, self.leaves(sample))), None, lambda: [0.0] * len(got)
+            return got, list(map(number_of, self.leaves(sample))), None, None
         vector = np.array(sample.vector)
         want = list(map(number_of, sample.tangents))
         if self.last.kind == "sparse":
             pattern = result[0]
             parts = got[: len(pattern.indices)] * vector[pattern.indices]
             products = [np.bincount(pattern.rows, terms, len(want)) for terms in (parts, np.abs(parts))]
-            return products[0], want, products[1], sample.sizes
+            return products[0], want, products[1], sample.largest
         if self.last.kind == "value_and_grad":
+            value = sample.run.outputs[0]
             return (
                 [got[0], got[1:] @ vector],
                 [number_of(sample.values[0]), *want],
                 [0.0, np.abs(got[1:]) @ np.abs(vector)],
-                lambda: [largest_term(sample.run.outputs[0]), *sample.sizes()],
+                lambda number: sample.largest(0) if number else largest_number(value),
             )
         got[self._order(sample)] = got.copy()
         matrix = got.reshape(len(want), -1)
-        return matrix @ vector, want, np.abs(matrix) @ vector, sample.sizes
+        return matrix @ vector, want, np.abs(matrix) @ vector, sample.largest
 
     def _order(self, sample: Any) -> Any:
         """Return the places of a derivative's numbers among those of its matrix, row by row."""
@@ -293,7 +294,7 @@ class Differentiation:
         candidate.nodes = max(candidate.nodes, operations(program))
 
 
-def largest_term(x: Any) -> float:
+def largest_number(x: Any) -> float:
     """Return the largest number that a Value comes from: each is multiplied by the Value's derivative with respect to
     it, and so moves the Value as much, relatively, by rounding. 0 for a plain number.
     """

@@ -6,6 +6,7 @@ import itertools
 import math
 import traceback
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -150,7 +151,7 @@ class Candidate:
             # The numbers at the recording: the user may have changed them since.
             self.numbers: Any = np.array([self._before[n] if n < run.given else values[n]._data for n in places])
             captured = run.proxies.values()
-            self.captures: Captures = run.proxies.captures(self.parameters)
+            self.captures: Captures = run.proxies.captures(self.parameters, run.constants)
             own = [n for n, p in enumerate(self.parameters) if id(p) not in captured]
             self.own: Any = np.array(own, np.int64)
             arrays = self.lifted.program.of_role("param")
@@ -257,6 +258,9 @@ def record(
     try:
         run = _nested(trace) if nests else None
         run = trace() if run is None else run
+        if run.shares_floats:
+            trace = partial(trace, fixes_floats=True)
+            run = trace()
     except (Unrecordable, Unliftable):
         raise
     except Exception as problem:
@@ -321,13 +325,15 @@ class _Trace:
         integers: Sequence[int] = (),
         fixed: bool = False,
         nests: bool = False,
+        fixes_floats: bool = False,
         room: int | None = None,
     ) -> None:
         self.example, self.batched = arguments.numbers(example), arguments.signature.batched
         self.recorder = Recorder(tells_bools=watch.tells_bools, room=room)
         follow_rules(watch.ran)
+        tells = arguments.signature.tells_objects
         self.proxies = self.recorder.proxies = Proxies(
-            self.recorder, watch, arguments.signature.objects(), arguments.signature.tells_objects
+            self.recorder, watch, arguments.signature.objects(), tells, fixes_floats
         )
         self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
         self.recorder.nests = nests
@@ -424,8 +430,15 @@ class _Trace:
         for nodes in (self.results, self.auxiliary, self.compared_sides):
             nodes[:] = [x * 1.0 if id(x) in self.chosen else x for x in nodes]
         self.recorder.open = False
-        tells = arguments.signature.tells_objects
-        self.elsewhere: list[Any] = [*self.proxies.objects(), *constants_of(watch.ran)] if tells else []
+        self.elsewhere: list[Any] = []
+        self.constants: frozenset[int] | None = None
+        self.shares_floats: bool = False
+        if tells:
+            constants, floats = constants_of(watch.ran), self.proxies.floats()
+            self.elsewhere = [*self.proxies.objects(arguments.identities()), *constants]
+            counts = Counter(map(id, [*self.proxies.objects(()), *constants]))
+            self.shares_floats = any(counts[id(x)] > 1 for x in floats)
+            self.constants = None if fixes_floats else frozenset(counts.keys() - set(map(id, floats)))
         self.proxies.release()
         self.graphs = [each.graph(inputs) for each in self.nested]
         began, captured = self.recorder.began, self.proxies.values() if self.nested else ()

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from wengert import interpolation, linalg
-from wengert.compiler.code import bytecode_of
+from wengert.compiler.code import bytecode_of, constants_of
 from wengert.compiler.traced.arrays import ASKED, TracedArray, choice, fillable, presented, quantile, refuse_layout
 from wengert.compiler.traced.recorder import recorder_of_thread
 from wengert.compiler.traced.tracers import (
@@ -46,6 +46,9 @@ __all__ = ["OF_PYTHON", "STANDINS", "ModuleView"]
 ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
         "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
+LAYOUT = frozenset(  # names that tell it
+    ["__array_interface__", "ctypes", "data", "flags", "isfortran", "memoryview", "nditer", "strides", "tobytes"]
+)
 LEAST_SQUARES = 2.0**-900  # a smaller sum of squares has lost digits, or all of them
 ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # for a finite number they raise at most one kind of error
 
@@ -407,10 +410,21 @@ def _filled(function: Any) -> Callable[..., Any]:
         if type(made) is not np.ndarray or not made.ndim:
             return made
         if made.dtype != np.float64:
-            return made.view(TracedArray) if is_like else made
+            if is_like and _asks_layout():
+                refuse_layout(f"np.{function.__name__}")
+            return made
         return fillable(made) if is_like or _fills(sys._getframe(1).f_code) else made
 
     return call
+
+
+def _asks_layout() -> bool:
+    """Return True if the code that is recorded may ask how an array lies in memory."""
+    recorder = recorder_of_thread()
+    if recorder is None:
+        return False
+    names, ran = recorder.proxies.mentioned, recorder.proxies.ran
+    return not LAYOUT.isdisjoint(names) or any(x in ("A", "K") for x in constants_of(ran))
 
 
 def _presenting(function: Any) -> Callable[..., Any]:
