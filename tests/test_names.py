@@ -223,6 +223,8 @@ GONE = {  # words that were names here, and what the field calls it
     "turn": "iteration", "turns": "iterations", "in_turn": "loop_body", "kept": "carry", "Kept": "Carry",
     "window": "slice", "Window": "Slice", "spent": "donated", "early": "must_materialize",
     "whole": "int", "wholes": "ints", "one": "call_single",
+    "weigh": "set_cotangents", "steady": "reused", "fitting": "validated", "handed": "lifted_values",
+    "tells_bools": "observes_bools",
     "taker": "iter_rows", "by_rows": "iter_rows", "by_place": "iter_rows",
     "main_of": "primal", "beside": "aux", "Auxiliary": "Aux",
     "together": "reduce_results", "combined": "reduce_results",

@@ -215,7 +215,7 @@ def test_a_constant_is_seen_however_python_loads_it(constant: str, asked: str) -
     is_number = type(expected) in (int, float, complex)
     assert bytecode.tells_numbers(namespace["f"].__code__, {}) is is_number
     if not asked.startswith("{}"):
-        assert bytecode.tells_bools(namespace["f"].__code__, {}) is (type(expected) is bool)
+        assert bytecode.observes_bools(namespace["f"].__code__, {}) is (type(expected) is bool)
 
 
 @pytest.mark.parametrize("count", [0, 300])
@@ -235,7 +235,7 @@ def gathered(x: Any) -> Any:
 def test_loops_that_python_writes_for_any_and_all_ask_for_no_identity_of_arguments() -> None:
     """Python 3.14 asks by `is` whether `any` is the built-in one, and writes a loop then."""
     for names in ({}, {"any": any, "all": all}):
-        assert not bytecode.tells_bools(gathered.__code__, names)
+        assert not bytecode.observes_bools(gathered.__code__, names)
         assert not bytecode.tells_objects(gathered.__code__, names)
         assert not bytecode.tells_numbers(gathered.__code__, names)
 
@@ -449,7 +449,7 @@ def test_what_an_opcode_never_seen_may_do(invented: Callable[[str], None]) -> No
     assert (found.read, found.written, found.attributes) == (names, names, names)
     assert set(found.imported) == names
     assert found.assigns_items
-    assert bytecode.tells_bools(code, {})
+    assert bytecode.observes_bools(code, {})
     assert bytecode.tells_objects(code, {})
     assert bytecode.computing(code) is None
 

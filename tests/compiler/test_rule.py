@@ -304,7 +304,7 @@ def test_numpy_serves_only_without_machine_code_and_where_it_saves(monkeypatch: 
     assert "the function itself runs: NumPy runs calls on" in compiled.report()
     batch = wengert.compile(line)
     batch.mean([0.5] * 64, [0.3] * 64)
-    least = entry_of(batch).least
+    least = entry_of(batch).min_examples
     assert 1 < least < 64
     assert kinds(batch) == ["numpy"]
     counted = Counted(line)

@@ -47,7 +47,7 @@ class Budget:
         """Let the function itself serve an entry until this much may be used up."""
         work = entry.work or self.last[2]
         left = policy.pays_from(cost, self.used) - self.ran(entry)
-        entry.until = entry.examples + max(-(-left // max(work, 1)), 1)
+        entry.compile_after = entry.examples + max(-(-left // max(work, 1)), 1)
 
     def records(self, entry: CacheEntry) -> bool:
         """Return True if another specialization may be recorded by now, as costly as the last one; else wait."""

@@ -248,7 +248,7 @@ def of_run(
         arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
         want = np.tile(want.reshape(-1), 2)
     if pulled is not None:
-        space.weigh(cotangents)
+        space.set_cotangents(cotangents)
     got = _numbers(made, space, arrays, count, pulled is not None)
     if got is None:
         return f"the array program raises {space.error}" if space.is_bounded else ""

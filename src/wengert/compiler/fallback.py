@@ -61,7 +61,7 @@ class Fallback:
         """
         entry.fallback_reason, entry.clause = f"{why}; calls whose number is a power of two are observed again", ""
         if not entry.signature.batched:
-            entry.until = 1 << entry.examples.bit_length()
+            entry.compile_after = 1 << entry.examples.bit_length()
         log.info("%s rests for %s: %s", self.name, entry.signature, why)
         if warns:
             warn_once(self._warned, f"{self.name} runs uncompiled: {entry.fallback_reason}")

@@ -39,7 +39,7 @@ def code_serves(made: Specialization, steps: int, waited: int) -> str:
 def numpy_serves(made: Specialization, steps: int) -> str:
     """Explain by which rule NumPy runs, without llvmlite."""
     return (
-        f"NumPy runs calls on {made.least:,} examples or more: {counted(steps, 'step')}, no machine code, and "
+        f"NumPy runs calls on {made.min_examples:,} examples or more: {counted(steps, 'step')}, no machine code, and "
         f"{counted(made.nodes, 'operation')} per example"
     )
 
@@ -104,15 +104,15 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
         yield f"  {dropped} {were} dropped: the function's results differed"
     if entry.candidate is not None and not entry.is_eager:
         yield f"  recorded: {_waits(entry, entry.examples + expected)}"
-    elif entry.until > entry.examples + expected and not (entry.is_eager or entry.fallback_reason):
-        so_far = f"{entry.until:,} examples have run ({entry.examples + expected:,} so far)"
+    elif entry.compile_after > entry.examples + expected and not (entry.is_eager or entry.fallback_reason):
+        so_far = f"{entry.compile_after:,} examples have run ({entry.examples + expected:,} so far)"
         yield f"  the function itself runs until {so_far}: preparing it further costs more than it saves by now"
     for number, made in enumerate(entry.specializations, 1):
         yield from _specialization(number, made)
 
 
 def _waits(entry: CacheEntry, examples: int) -> str:
-    candidate, until = entry.candidate, entry.until
+    candidate, until = entry.candidate, entry.compile_after
     if not candidate.is_lifted and not policy.lifts(candidate.nodes, examples):
         until = max(until, policy.EXAMPLES)
     if until <= examples:

@@ -18,15 +18,15 @@ __all__ = ["no_number", "reduce_results", "reduce_values", "rows_of_numbers"]
 PLAIN: frozenset[type] = frozenset({Value, float, int})  # the kinds of nearly all results
 
 
-def reduce_results(results: list[Any], how: str, apart: bool = False) -> Any:
-    """Return the mean, the sum or the arrays of the results (`how`: mean, sum, map); `apart` keeps a tuple a tuple.
+def reduce_results(results: list[Any], how: str, keep_tuples: bool = False) -> Any:
+    """Return the mean, the sum or the arrays of the results (`how`: mean, sum, map), which may `keep_tuples`.
 
     Raises:
         ArgumentError: the results differ in structure.
     """
     if how != "map":
         return reduce_values(results, how)
-    layout = ResultLayout.of(results[0], apart)
+    layout = ResultLayout.of(results[0], keep_tuples)
     if layout is not None and not no_number(results[0]):
         return layout.build(rows_of_numbers(results, layout))
     return rows_of_numbers(results, None)

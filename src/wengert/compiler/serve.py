@@ -115,7 +115,7 @@ class Server:
         entry = self.cache.entry_for(arguments, count)
         own = self.own_results(arguments)
         is_pure = True  # no run of the function has changed anything
-        while not entry.is_eager and count >= entry.least:
+        while not entry.is_eager and count >= entry.min_examples:
             ran = self.run(entry, arguments, count, how)
             shares = ran.served()
             if not (ran.was_finite and ran.was_computed):
@@ -133,7 +133,7 @@ class Server:
                         continue
                     is_pure = not entry.is_eager and row not in own
                     # Later rows may depend on the effects of a run, which nobody watches while the next one waits.
-                    if entry.candidate is not None or entry.until or not is_pure:
+                    if entry.candidate is not None or entry.compile_after or not is_pure:
                         here = [n for n in own.results if n < row and n in ran.left]
                         ran.partial, ran.left = before, [*here, *range(row, count)]
                 if ran.partial is None:
@@ -294,7 +294,7 @@ class Server:
     def last_waits(self) -> bool:
         """Return True if what the last call needs waits to be recorded or compiled."""
         last = self.last
-        return last is not None and (last.candidate is not None or last.until > 0) and not last.specializations
+        return last is not None and (last.candidate is not None or last.compile_after > 0) and not last.specializations
 
     def latest(self) -> Any:
         """Return the `Specialization` of the last call; before it is compiled, one by NumPy."""

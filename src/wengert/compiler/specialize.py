@@ -237,7 +237,7 @@ class Specializer:
                 if again is not None and again.signature is not entry.signature:  # it tells more by now
                     entry = self.cache.entry_for(again, 0)
             entry.candidate = candidate
-            entry.until, entry.fallback_reason = 0, ""  # if it rested
+            entry.compile_after, entry.fallback_reason = 0, ""  # if it rested
             log.info("%s is recorded for %s: %d nodes", self.fallback.name, entry.signature, candidate.nodes)
         except NotDifferentiable:
             self.record_directly(entry)
@@ -304,7 +304,7 @@ class Specializer:
             except BaseException:  # such as Ctrl-C: the next call is recorded anew
                 entry.candidate = None
                 raise
-            entry.candidate, entry.until = None, 0  # last: other threads see the specialization first
+            entry.candidate, entry.compile_after = None, 0  # last: other threads see the specialization first
             return not entry.is_eager
 
     def specialization(self, entry: CacheEntry, candidate: Candidate, at_once: bool) -> Specialization | None:
@@ -319,7 +319,7 @@ class Specializer:
         backend = self.compiled.backend
         waits = by_rule and not candidate.is_derivative  # a derivative takes many times longer uncompiled
         if waits and not policy.lifts(nodes, examples):
-            entry.until = policy.EXAMPLES - budget.expected
+            entry.compile_after = policy.EXAMPLES - budget.expected
             return None
         candidate.lift()
         nodes = candidate.nodes  # a derivative has more than its function
@@ -333,17 +333,18 @@ class Specializer:
         if self.compiled.pinned:
             return specialization
         if not specialization.forward_backward_code:
-            specialization.least = policy.numpy_from(candidate.steps, nodes)
+            specialization.min_examples = policy.numpy_from(candidate.steps, nodes)
             specialization.clause = report.numpy_serves(specialization, candidate.steps)
             return specialization
         if (limit := policy.products_from(candidate.lifted.multiplications)) > 0:
             specialization.limit = limit
-        specialization.clause = report.code_serves(specialization, candidate.steps, examples if entry.until else 0)
+        waited = examples if entry.compile_after else 0
+        specialization.clause = report.code_serves(specialization, candidate.steps, waited)
         return specialization
 
     def _add(self, entry: CacheEntry, candidate: Candidate, specialization: Specialization) -> None:
         """Add a specialization, if it matches the recorded result."""
-        if specialization.least > 1 and not entry.signature.batched:
+        if specialization.min_examples > 1 and not entry.signature.batched:
             entry.is_eager, entry.clause, entry.latest = True, specialization.clause, specialization  # for `source`
             return
         specialization.began = candidate.began
@@ -365,7 +366,7 @@ class Specializer:
         if self.tells_objects:
             self.reader.captures.append(specialization.captures)
         entry.specializations = [*entry.specializations, specialization]
-        entry.least = max(entry.least, specialization.least)
+        entry.min_examples = max(entry.min_examples, specialization.min_examples)
         log.info("%s is compiled for %s: %s", self.fallback.name, entry.signature, specialization.clause)
 
     @np.errstate(all="ignore")

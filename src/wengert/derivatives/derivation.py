@@ -182,7 +182,7 @@ def on_values(
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
                 given[name], kept[name] = numbers.unflatten(values), numbers.unflatten(values)
                 if recorder is not None:  # traced numbers, which are Values for the function
-                    recorder.handed += values
+                    recorder.lifted_values += values
         passed = inspect.BoundArguments(own, given)
         start = Start([*inspect.BoundArguments(own, kept).args], began)
         with modes.recorded():  # also inside `no_grad()`

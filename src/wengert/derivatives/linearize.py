@@ -92,7 +92,7 @@ def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: st
         inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(number_of(x)) for x in settle([*points])]
         if observed:
             seen: Any = began.data
-            seen.recorder.handed += inputs
+            seen.recorder.lifted_values += inputs
         return LinearMap(inputs, call(inputs), began._made, kind, observed)
 
 

@@ -226,7 +226,8 @@ class SeveralLosses(Losses):
         arrays.gradients[...] = 0.0
         for space in self.spaces:
             space.begin(count, count, False)
-        for space, numbers in executable.share(self.spaces, rows.data, order, count, True, scale, self.load):
+        parts = executable.partition_by_guards(self.spaces, rows.data, order, count, True, scale, self.load)
+        for space, numbers in parts:
             if space is None:
                 return numbers is not None and not len(numbers)
             self.loss += space.added(len(numbers))

@@ -88,7 +88,7 @@ class CompiledTask:
         if reason:
             raise RefusedError(reason)
         path = server.latest()
-        self.serves = self._is_compiled() and (work is None or path.least <= work[1])
+        self.serves = self._is_compiled() and (work is None or path.min_examples <= work[1])
         self.close: float = path.kernel.agree  # the tolerance, since the engine sums in another order
         arrays = counted(path.lifted.program.size, "array operation")
         self.became: str = f"{counted(path.nodes, 'scalar operation')} became {arrays}"

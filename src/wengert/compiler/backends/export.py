@@ -13,7 +13,7 @@ from wengert.compiler.backends.native import source as c_source
 from wengert.compiler.backends.numpy import Writer
 from wengert.compiler.backends.spellings import LIBRARIES, Library
 from wengert.compiler.backends.syntax import call, infix, item, method, node, path, written
-from wengert.compiler.ir import Array, Program, fit
+from wengert.compiler.ir import Array, Program, fit_strides
 from wengert.errors import ArgumentError
 from wengert.ops import BY_NAME
 
@@ -99,7 +99,7 @@ def _constant(values: Any, library: Library) -> Any:
         for mask, triangle in ((np.tri(n, dtype=bool), tree), (np.tri(n, dtype=bool).T, ast.Attribute(tree, "T"))):
             if (values == mask).all():
                 return triangle if values.ndim == 2 else call(library.function("broadcast_to"), triangle, values.shape)
-    if values.dtype.kind == "i" and values.size > 8 and (found := fit(values)) is not None:
+    if values.dtype.kind == "i" and values.size > 8 and (found := fit_strides(values)) is not None:
         base, strides = found
         steps = [node(base)] if base else []
         for axis, (length, stride) in enumerate(zip(values.shape, strides, strict=True)):

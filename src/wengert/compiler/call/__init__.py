@@ -15,10 +15,11 @@ from wengert.compiler.call.captures import (
     look,
     same,
 )
-from wengert.compiler.call.executable import EVERY, Executable, Workspace, share
+from wengert.compiler.call.executable import EVERY, Executable, Workspace, partition_by_guards
 from wengert.compiler.call.fused import are_near, gather, partials_of, scatter
 from wengert.compiler.call.memory import is_exact
 
 __all__ = ["EVERY", "KINDS", "MISSING", "ArgumentReader", "BulkNumbers", "CacheEntry", "Call", "CallPath"]
 __all__ += ["Captures", "Executable", "Items", "Place", "PlaceGroup", "Workspace", "are_near", "attributes_of"]
-__all__ += ["dict_of", "gather", "is_exact", "look", "partials_of", "reference_to", "same", "scatter", "share"]
+__all__ += ["dict_of", "gather", "is_exact", "look", "partials_of", "partition_by_guards", "reference_to", "same"]
+__all__ += ["scatter"]

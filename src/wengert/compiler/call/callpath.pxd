@@ -14,7 +14,7 @@ cdef class CacheEntry:
     cdef public list specializations
     cdef public dict elsewhere
     cdef public str fallback_reason, clause
-    cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite, work
+    cdef public long long calls, examples, changes, min_examples, compile_after, used, checks, invalidations, not_finite, work
     cdef public bint is_eager, is_thorough
     cdef readonly bint batched
     cdef list readers, pool

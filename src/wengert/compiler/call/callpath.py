@@ -17,7 +17,7 @@ from typing import Any
 from wengert.compiler import policy
 from wengert.compiler.call import memory
 from wengert.compiler.call.argument_reader import ArgumentReader, are_equal
-from wengert.compiler.call.executable import Executable, Workspace, share
+from wengert.compiler.call.executable import Executable, Workspace, partition_by_guards
 from wengert.engine import Many, Value, _many
 from wengert.errors import ArgumentError
 from wengert.modes import in_force
@@ -65,8 +65,8 @@ class CacheEntry:
         self.clause = ""  # the rule by which the function itself runs
         self.is_eager = False
         self.calls = self.examples = 0
-        self.least = 0  # with fewer examples the function itself runs
-        self.until = 0  # what is recorded or compiled next waits until this many examples have run
+        self.min_examples = 0  # with fewer examples the function itself runs
+        self.compile_after = 0  # what is recorded or compiled next waits until this many examples have run
         self.work = 0  # operations that an example takes uncompiled; 0 where it is not known
         self.changes = 0  # the watched runs that changed an object, or raised an exception
         self.used = 0  # the number of the function's call that used it last
@@ -394,8 +394,8 @@ class Call:
                 continue
             known = made.captures if made.limit > 1 and made.unlocked_from > 1 else None  # its run runs no other code
             space.load()
-            if arrays is self.arrays and space.steady is not self.memory:
-                space.steady, space.steady_at = self.memory, self.memory_at
+            if arrays is self.arrays and space.reused is not self.memory:
+                space.reused, space.reused_at = self.memory, self.memory_at
             with_grads = not (disabled or made.is_number)
             sweeps = with_grads
             if made.build is not None:
@@ -405,7 +405,7 @@ class Call:
                 later = made.uncompiled is not None and made.checked >= CHECKED_CALLS and made.limit > 1
                 sweeps = with_grads and not later
                 if sweeps:  # the derivatives of the results' sum, to see whether they are finite
-                    space.weigh(made.computed)
+                    space.set_cotangents(made.computed)
             if not space.run(arrays, 1, sweeps, 1.0) or not space.guards_pass(0, 1):
                 space.release()
                 continue
@@ -518,7 +518,7 @@ class Call:
         rows = numpy.arange(at, end) if at else None
         values = numpy.empty((count, *shape)) if results is None else results[at:end]
         is_whole = False
-        for space, taken in share(spaces, arrays, rows, count, with_grads, scale, None, values):
+        for space, taken in partition_by_guards(spaces, arrays, rows, count, with_grads, scale, None, values):
             if space is None:
                 if taken is None:
                     self.was_computed = False
@@ -663,7 +663,7 @@ class CallPath:
                     entry.calls += 1
                 else:
                     count = call.count if how else 1
-                    if count < entry.least:
+                    if count < entry.min_examples:
                         call.release()
                         break
                     if how:
@@ -671,7 +671,7 @@ class CallPath:
                     else:
                         found = call.run_one(call.arrays, call.values, disabled)
                     if found is None:
-                        waits = call.ran is None and entry.examples + 1 < entry.until
+                        waits = call.ran is None and entry.examples + 1 < entry.compile_after
                         is_eager = waits and not how
                     if found is not None or is_eager:
                         entry.calls += 1

@@ -16,7 +16,7 @@ cdef class Executable:
     cdef long long[::1] places, gathered_at, widths, offsets, bounds, from_end, hows, lefts, rights, outcomes
     cdef long long left_at, right_at, row, width
     cdef readonly long long forward_backward_code, forward_code
-    cdef public long long limit, least, checked
+    cdef public long long limit, min_examples, checked
     cdef readonly long long strip, python_strip
     cdef long long unlocked_from, pause
     cdef list cells, batched, outputs, pool
@@ -40,8 +40,8 @@ cdef class Workspace:
     cdef readonly Py_ssize_t runs
     cdef Py_ssize_t finite
     cdef Py_ssize_t input_grads_count, count, room, row_room, strip
-    cdef list held, steady, fitting, memory
-    cdef long long[::1] steady_at
+    cdef list keepalive, reused, validated, memory
+    cdef long long[::1] reused_at
     cdef readonly object buffers
     cdef object results, rows, sums
     cpdef object release(self)
@@ -51,7 +51,7 @@ cdef class Workspace:
     @cython.locals(made=Executable, n=Py_ssize_t, is_unlocked=bint)
     cpdef bint run(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1
     @cython.locals(n=Py_ssize_t)
-    cpdef object weigh(self, object cotangents)
+    cpdef object set_cotangents(self, object cotangents)
     @cython.locals(made=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", number=double)
     cdef object build_result(self, list arrays, list values, bint with_grads)
     @cython.locals(made=Executable, code="long long")
@@ -97,6 +97,6 @@ cdef class Workspace:
     cpdef bint run_rows(self, list arrays, object places, bint with_grads, double seed) except -1
     cdef Py_ssize_t _room_for(self, Py_ssize_t count) except -1
     @cython.locals(row=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, at="long long", others="long long")
-    cdef Py_ssize_t divide(self, list arrays, object rows, object unmatched, object results) except -2
+    cdef Py_ssize_t split_matching(self, list arrays, object rows, object unmatched, object results) except -2
     @cython.locals(made=Executable)
     cpdef object inside(self, list arrays, Py_ssize_t count)

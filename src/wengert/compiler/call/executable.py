@@ -22,7 +22,7 @@ from wengert.ops.ieee import Int, cython
 if False:  # Cython compiles with its own module
     import cython  # type: ignore[no-redef]
 
-__all__ = ["EVERY", "Executable", "Workspace", "share"]
+__all__ = ["EVERY", "Executable", "Workspace", "partition_by_guards"]
 
 COMPILED = BY_NAME["compiled"].code
 EVERY = 1 << 62  # more examples than any batch has
@@ -106,7 +106,7 @@ class Executable:
         self.strip: Any = policy.strip((kernel.work(1024) - kernel.work(0)) // 1024 + given)  # examples at once
         self.python_strip: Any = policy.python_strip(kernel.row() + given) if kernel.is_cut else EVERY
         self.uncompiled: Any = made.uncompiled
-        self.least: Any = 0  # with fewer examples the function itself runs
+        self.min_examples: Any = 0  # with fewer examples the function itself runs
         self.checked: Any = 0  # examples on which it was compared with the function
         self.pool: list[Any] = []
 
@@ -129,7 +129,7 @@ class Executable:
         space: Workspace = Executable.acquire(self)
         own, count = len(self.places), len(space.x)
         memory.copy(memory.address(params, False, params.shape, 0), space.params_at, count)
-        space.weigh(cotangents)
+        space.set_cotangents(cotangents)
         ran = space.run(arrays, 1, True, 1.0)
         found = self.numpy.empty(own + space.input_grads_count)
         at = memory.address(found, False, found.shape, 0)
@@ -200,10 +200,10 @@ class Workspace:
         cotangents = numpy.zeros(len(made.computed))  # of several results; passed after the inputs
         self.cotangents: Any = cotangents
         inputs[arity] = cotangents.ctypes.data
-        self.held: Any = [None] * arity  # the arrays that the addresses point to
-        self.steady: Any = self.held[:]  # the reused arrays of a `Call`, which never move, and their addresses
-        self.steady_at: Any = numpy.zeros(arity, numpy.int64)
-        self.fitting: Any = self.held[:]  # those among them that are known to be of the input's kind
+        self.keepalive: Any = [None] * arity  # the arrays that the addresses point to
+        self.reused: Any = self.keepalive[:]  # the reused arrays of a `Call`, which never move, and their addresses
+        self.reused_at: Any = numpy.zeros(arity, numpy.int64)
+        self.validated: Any = self.keepalive[:]  # those among them that are known to be of the input's kind
         self.memory: list[Any] = []
         self.input_grads, self.input_grads_at, self.input_grads_count = numpy.zeros(0), 0, 0
         self.work = self.sides_at = self.sides_step = 0
@@ -268,7 +268,7 @@ class Workspace:
         self.run_code(self.inputs_at, count, with_grads, seed)
         return True
 
-    def weigh(self, cotangents: Any) -> None:
+    def set_cotangents(self, cotangents: Any) -> None:
         """Set the cotangents of several results for the next derivatives; None for those that no gradient reaches."""
         for n in range(len(self.cotangents)):
             cotangent = cotangents[n]
@@ -352,8 +352,8 @@ class Workspace:
         made, numpy = self.made, self.made.numpy
         size = made.widths[n] * (count if made.batched[n] else 1)
         target = self._room_for(count) + 8 * count * made.offsets[n] if made.bounds[n] > 0 else 0
-        if x is self.fitting[n] and x is self.steady[n]:
-            at, self.held[n] = self.steady_at[n], x
+        if x is self.validated[n] and x is self.reused[n]:
+            at, self.keepalive[n] = self.reused_at[n], x
         else:
             if is_int and x.dtype.kind == "f":  # integers beyond int64
                 return False
@@ -364,15 +364,15 @@ class Workspace:
                 at = memory.address(x, is_int, made.cells[n], rows)
                 if not at:
                     return False
-            self.held[n] = x
-            if x is self.steady[n]:
-                self.fitting[n] = x
+            self.keepalive[n] = x
+            if x is self.reused[n]:
+                self.validated[n] = x
         if made.bounds[n] == 0 and not memory.are_exact(at, size):
             return False
         if made.bounds[n] > 0:  # a copy, so that the indices checked are the indices used
             if not memory.indices(at, target, size, made.bounds[n], made.from_end[n] != 0):
                 return False
-            at, self.held[n] = target, None
+            at, self.keepalive[n] = target, None
         self.inputs[n] = at
         return True
 
@@ -383,7 +383,7 @@ class Workspace:
         made = self.made
         for n in range(made.arity):
             x = arrays[n]
-            if x is self.held[n]:
+            if x is self.keepalive[n]:
                 at = memory.address(x, made.bounds[n] >= 0, made.cells[n], count if made.batched[n] else 0)
                 if not at:
                     return False
@@ -395,11 +395,11 @@ class Workspace:
         made = self.made
         rows = self._room_for(count)
         for n in range(made.arity):
-            if self.held[n] is not None:
+            if self.keepalive[n] is not None:
                 copied = rows + 8 * count * made.offsets[n]
                 memory.copy(self.inputs[n], copied, made.widths[n] * (count if made.batched[n] else 1))
                 self.inputs[n] = copied
-                self.held[n] = None
+                self.keepalive[n] = None
 
     def _run_by_python(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
         """Run by the kernel's own functions, like `run`.
@@ -705,7 +705,7 @@ class Workspace:
                 return False
             if extent == 0 and not memory.are_exact(at, size):
                 return False
-            self.held[n] = None
+            self.keepalive[n] = None
             self.inputs[n] = at
         return True
 
@@ -751,7 +751,7 @@ class Workspace:
                 return False
             if extent == 0 and not memory.are_exact(free, size):
                 return False
-            self.held[n] = None
+            self.keepalive[n] = None
             self.inputs[n] = free
             free += 8 * size
         self.run_code(self.inputs_at, count, with_grads, seed)
@@ -764,7 +764,7 @@ class Workspace:
             self.row_room, self.rows_at = count, memory.address(self.rows, False, self.rows.shape, 0)
         return self.rows_at
 
-    def divide(self, arrays: list[Any], rows: Any, unmatched: Any, results: Any) -> Int:
+    def split_matching(self, arrays: list[Any], rows: Any, unmatched: Any, results: Any) -> Int:
         """Run some examples, and move the numbers of those whose guards pass to the front.
 
         Args:
@@ -784,7 +784,7 @@ class Workspace:
             if len(inside) == count:
                 return -1
             unmatched[...] = numpy.concatenate([unmatched[inside], numpy.delete(unmatched, inside)])
-            first = self.divide(arrays, rows, unmatched[: len(inside)], results) if len(inside) else 0
+            first = self.split_matching(arrays, rows, unmatched[: len(inside)], results) if len(inside) else 0
             unmatched[max(first, 0) :].sort()
             return first
         if results is not None and results.shape[1:] == self.made.shape:
@@ -811,7 +811,7 @@ class Workspace:
         return numpy.flatnonzero(fits)
 
 
-def share(
+def partition_by_guards(
     several: list[Any], arrays: list[Any], rows: Any, count: Int, with_grads: bool, seed: float, load: Any = None,
     results: Any = None,
 ) -> Any:  # fmt: skip
@@ -825,7 +825,7 @@ def share(
         with_grads: True to compute derivatives.
         seed: see `Workspace.run`.
         load: see `Workspace.is_ready`.
-        results: see `Workspace.divide`.
+        results: see `Workspace.split_matching`.
 
     Yields:
         A workspace that has just run its rows, and their numbers among `rows`. At the end None, and the numbers of the
@@ -837,7 +837,7 @@ def share(
         if not space.is_ready(load):
             continue
         unmatched = space.made.numpy.arange(count) if unmatched is None else unmatched
-        first = space.divide(arrays, rows, unmatched, results)
+        first = space.split_matching(arrays, rows, unmatched, results)
         matched, unmatched = unmatched[: max(first, 0)], unmatched[max(first, 0) :]
         places = matched if rows is None else rows[matched]
         if first < 0 or (first and with_grads and not space.run_rows(arrays, places, True, seed)):

@@ -8,7 +8,7 @@ from wengert.compiler.code.bytecode import (
     computing,
     constants_of,
     names_of,
-    tells_bools,
+    observes_bools,
     tells_numbers,
     tells_objects,
 )
@@ -18,4 +18,4 @@ from wengert.compiler.code.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivabl
 __all__ = ["BY_NAME", "BY_TYPE", "DEPTH", "IMMUTABLE", "LRU_CACHE", "PARTS", "PLAIN", "REPLACED", "Itself"]
 __all__ += ["asks_class", "bytecode_of", "computing", "constants_of", "effect_of_call", "instead_of", "is_derivable"]
 __all__ += ["is_known", "is_python", "is_standard", "key_of", "names_of", "objects_in", "parts_of_key", "place_of"]
-__all__ += ["tells_bools", "tells_numbers", "tells_objects"]
+__all__ += ["observes_bools", "tells_numbers", "tells_objects"]

@@ -20,7 +20,7 @@ import numpy as np
 from wengert.compiler.code.keys import Itself, key_of
 from wengert.engine import Value
 
-__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "constants_of", "names_of", "tells_bools"]
+__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "constants_of", "names_of", "observes_bools"]
 __all__ += ["tells_numbers", "tells_objects"]
 
 READ = frozenset(["LOAD_FROM_DICT_OR_GLOBALS", "LOAD_GLOBAL", "LOAD_NAME"])  # they read a global,
@@ -259,7 +259,7 @@ def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[
     return bytecode_of(code)[:3]
 
 
-def tells_bools(code: CodeType, names: Mapping[str, Any]) -> bool:
+def observes_bools(code: CodeType, names: Mapping[str, Any]) -> bool:
     """Return True for code that may ask whether a bool is another one: ``x is True``, ``(a > 0) is b``. Its globals are
     `names`. Only ``x is None``, another constant, or a global that is no bool, as ``x is MISSING``, does not ask that.
     """

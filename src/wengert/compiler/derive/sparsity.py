@@ -34,10 +34,10 @@ from wengert.compiler.ir import (
     LoopOutput,
     Program,
     Step,
+    concat_ranges,
     cotangents,
     fold,
     has_mask,
-    ranges,
     rewrite_masks,
 )
 from wengert.derivatives import coloring
@@ -176,7 +176,7 @@ def _united(edges: list[Edges], size: int, width: int) -> Pattern:
         for (owners, cells, known), n in zip(edges, counts, strict=True):
             here = (owners >= low) & (owners < high) if bounds else slice(None)
             starts = known.indptr[cells[here]]
-            codes.append(np.repeat(owners[here] * width, n[here]) + known.indices[ranges(starts, n[here])])
+            codes.append(np.repeat(owners[here] * width, n[here]) + known.indices[concat_ranges(starts, n[here])])
         found.append(_distinct(np.concatenate(codes), low * width, high * width))
     return Pattern.of_codes(np.concatenate(found), (size, width))
 

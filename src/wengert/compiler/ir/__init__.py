@@ -57,30 +57,20 @@ from wengert.compiler.ir.strides import (
     Grid,
     addresses,
     components,
+    concat_ranges,
     distinct,
-    fit,
+    fit_strides,
     grid_rows,
     nested,
     product_grid,
-    ranges,
     without_broadcast,
 )
 from wengert.compiler.ir.unroll import unrolled
 
-__all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "SYMBOLS", "ZERO", "Access"]
-__all__ += ["Array", "Assemble", "Compute", "Expr", "Grid", "Index", "Loop", "LoopOutput", "Numbering", "Program"]
-__all__ += ["ProgramError", "Slice", "Step", "addresses", "compact", "components", "compute_once", "contiguous"]
-__all__ += ["cotangents", "distinct", "drop_unread", "expand", "fit", "fold", "fuse", "grid_rows", "has_mask", "inline"]
-__all__ += ["inputs", "is_nonnegative", "may_fold", "merge_equal_steps", "nested", "parts", "product_grid", "ranges"]
-__all__ += [
-    "rename",
-    "repeated",
-    "rewrite",
-    "rewrite_masks",
-    "take_factors_out",
-    "tangent",
-    "times",
-    "unmask",
-    "unrolled",
-]
-__all__ += ["verify", "whole", "without_broadcast"]
+__all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "Access", "Array", "Assemble", "Compute", "Expr"]
+__all__ += ["LEAVES", "ONE", "SYMBOLS", "Grid", "Index", "Loop", "LoopOutput", "Numbering", "Program", "ProgramError"]
+__all__ += ["ZERO", "Slice", "Step", "addresses", "compact", "components", "compute_once", "concat_ranges"]
+__all__ += ["contiguous", "cotangents", "distinct", "drop_unread", "expand", "fit_strides", "fold", "fuse"]
+__all__ += ["grid_rows", "has_mask", "inline", "inputs", "is_nonnegative", "may_fold", "merge_equal_steps", "nested"]
+__all__ += ["parts", "product_grid", "rename", "repeated", "rewrite", "rewrite_masks", "take_factors_out", "tangent"]
+__all__ += ["times", "unmask", "unrolled", "verify", "whole", "without_broadcast"]

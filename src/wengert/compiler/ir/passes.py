@@ -17,7 +17,7 @@ import numpy as np
 
 from wengert.compiler.ir.expression import ZERO, Expr, Numbering, has_mask, operations, rename, rewrite, times
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
-from wengert.compiler.ir.strides import fit
+from wengert.compiler.ir.strides import fit_strides
 
 __all__ = ["compute_once", "drop_unread", "fuse", "inline", "merge_equal_steps", "take_factors_out", "unmask"]
 
@@ -70,7 +70,7 @@ def _moved(maker: Assemble, copy: Compute) -> list[tuple[Access, Array]] | None:
         there = places[access.places(part.shape).reshape(part.cell_shape)]
         if access.index is not None or (there.min() < 0 <= there.max()):
             return None
-        found = fit(there)
+        found = fit_strides(there)
         if found is None:
             return None
         if there.max() >= 0:
@@ -126,7 +126,7 @@ def _taken(program: Program, step: Compute, made: Assemble, places: dict[int, li
 
 def _access(array: Array, cells: Any) -> Access:
     """Return the access to some cells, by a stride if they lie at one."""
-    found = fit(cells)
+    found = fit_strides(cells)
     return Access(array, 0, (0,), cells) if found is None else Access(array, *found)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Grid", "components", "fit", "nested", "product_grid", "ranges", "without_broadcast"]
+__all__ = ["Grid", "components", "concat_ranges", "fit_strides", "nested", "product_grid", "without_broadcast"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 DENSE = 0.4  # a matrix product is computed whole if at least this share of its elements is used
@@ -38,10 +38,10 @@ class Grid:
         return cls(rows, cell, None)
 
 
-def fit(cells: Ints, mask: Any = None) -> tuple[int, tuple[int, ...]] | None:
+def fit_strides(cells: Ints, mask: Any = None) -> tuple[int, tuple[int, ...]] | None:
     """Return the base and the strides that give these cells over their axes; None if there are none.
 
-    >>> fit(np.array([[5, 7], [1, 3]]))
+    >>> fit_strides(np.array([[5, 7], [1, 3]]))
     (5, (-4, 2))
     """
     if mask is None:
@@ -116,10 +116,10 @@ def _repeats(column: Ints, length: int) -> bool:
     return bool((steps == steps[0]).all()) and bool((np.diff(steps[0], 2) == 0).all())
 
 
-def ranges(starts: Ints, counts: Ints) -> Ints:
+def concat_ranges(starts: Ints, counts: Ints) -> Ints:
     """Return ``start, start + 1, ...`` of each of some ranges, end to end.
 
-    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    >>> concat_ranges(np.array([5, 0]), np.array([2, 3]))
     array([5, 6, 0, 1, 2])
     """
     begin = np.cumsum(counts) - counts

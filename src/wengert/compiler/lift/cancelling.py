@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.ir import ranges
+from wengert.compiler.ir import concat_ranges
 from wengert.compiler.lift.in_order import PRIME, evaluate, multiply
 from wengert.ops import BY_NAME
 
@@ -185,7 +185,7 @@ def _has_opposite(terms: Addends, value: Ints, values: Ints) -> Any:
     carriers = np.flatnonzero((size > 0) & (size <= SHORT))
     size = size[carriers]
     carrier = np.repeat(carriers, size)
-    inside = value[ranges((np.cumsum(count) - count)[terms.factor[carriers]], size)]
+    inside = value[concat_ranges((np.cumsum(count) - count)[terms.factor[carriers]], size)]
     entry = np.concatenate([np.arange(len(value)), carrier])
     top, value = terms.top[entry], np.concatenate([value, _signed(inside, terms.is_subtracted[carrier])])
     is_own, is_negative = np.arange(len(entry)) < len(terms.top), value > PRIME // 2

@@ -26,7 +26,7 @@ from wengert.compiler.ir import (
     addresses,
     contiguous,
     distinct,
-    fit,
+    fit_strides,
     grid_rows,
     nested,
     without_broadcast,
@@ -355,7 +355,7 @@ class Lifter(Storage):
         if extent > 1 and not self.is_one_value(np.diff(cells, axis=1)):  # copy them side by side
             array = self.compute("t", (len(first), extent), [self.operand(candidates[first])], lambda x: x)
             cells = kind[:, None] * extent + np.arange(extent)
-        base, chosen = fit(cells[:, 0][grid.rows]), fit(self.cell[index][grid.rows])
+        base, chosen = fit_strides(cells[:, 0][grid.rows]), fit_strides(self.cell[index][grid.rows])
         if base is None or chosen is None:
             self.picks_of(group, kind if len(first) > 1 else index)
             return

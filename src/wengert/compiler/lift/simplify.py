@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir import ranges
+from wengert.compiler.ir import concat_ranges
 from wengert.graph import Graph
 from wengert.ops import BY_NAME, TABLE
 
@@ -221,7 +221,7 @@ def merge_equal(codes: Ints, starts: Ints, operands: Ints, stands_for: Ints) -> 
         merged = np.flatnonzero(keeper != nodes)
         if len(merged):  # compare operands, as different ones may have the same hash
             of, by = nodes[merged], keeper[merged]
-            same = operands[ranges(starts[of], length[of])] == operands[ranges(starts[by], length[of])]
+            same = operands[concat_ranges(starts[of], length[of])] == operands[concat_ranges(starts[by], length[of])]
             merged = merged[np.logical_and.reduceat(same, np.cumsum(length[of]) - length[of])]
         if not len(merged):
             break

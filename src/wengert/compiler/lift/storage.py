@@ -18,7 +18,7 @@ from wengert.compiler.ir import (
     Program,
     ProgramError,
     contiguous,
-    fit,
+    fit_strides,
     is_nonnegative,
     without_broadcast,
 )
@@ -116,7 +116,7 @@ class Storage:
 
     def access(self, array: Array, cells: Ints, mask: Any = None) -> Access:
         """Return how cells of an array are read over the axes of the table that holds them."""
-        found = fit(cells, mask)
+        found = fit_strides(cells, mask)
         if found is not None:
             read = Access(array, *found)
             low, high = read.reach(cells.shape)

@@ -37,7 +37,7 @@ from wengert.compiler.code import (
     is_python,
     is_standard,
     names_of,
-    tells_bools,
+    observes_bools,
     tells_numbers,
     tells_objects,
 )
@@ -83,7 +83,7 @@ class PurityCheck:
         seen: the objects that existed before, as far as the code reaches them, by identity.
         mentioned: the names in the code.
         reads_all: True if the code may read all attributes of an object, not only those that it names.
-        tells_bools: True if it asks whether something is True or False itself.
+        observes_bools: True if it asks whether something is True or False itself.
         tells_objects: True if it may ask whether two numbers, Values or containers are the same object.
         tells_own: True if it may ask that of any two objects.
         effect: an effect that every run has, in words; empty if none was seen.
@@ -98,7 +98,7 @@ class PurityCheck:
     def __init__(self, function: Any, arguments: Sequence[tuple[str, Any]]) -> None:
         self.ran: dict[CodeType, None] = {}
         self.mentioned: set[str] = set()
-        self.tells_bools: bool = False
+        self.observes_bools: bool = False
         self.tells_objects: bool = False
         self.tells_own: bool = False
         self.effect: str = ""
@@ -259,7 +259,7 @@ class PurityCheck:
         read, written, attributes = names_of(code)
         new = set(attributes) - self.mentioned
         self.mentioned |= attributes
-        self.tells_bools |= tells_bools(code, names)
+        self.observes_bools |= observes_bools(code, names)
         if names.get("__name__") != "contextlib":  # which asks it of exceptions
             self.tells_objects |= tells_objects(code, names)
             self.tells_own |= tells_objects(code, names, own=True)

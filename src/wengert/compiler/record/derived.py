@@ -20,7 +20,7 @@ from wengert.compiler.ir import compute_once, fuse, inline, unmask
 from wengert.compiler.record.differentiate import Level, NotDifferentiable, differentiate, operations
 from wengert.compiler.record.layout import ResultLayout, flat_result
 from wengert.compiler.record.recording import Candidate
-from wengert.compiler.record.structure import GOLDEN, Structure, take_apart
+from wengert.compiler.record.structure import WEIGHT_STEP, Structure, take_apart
 from wengert.compiler.traced import number_of
 from wengert.derivatives import (
     PRODUCTS,
@@ -275,10 +275,10 @@ class Differentiation:
         candidate.structure = None
         shape: tuple[int, ...] | None = () if parts is None else (len(leaves),)
         if batched:
-            candidate.layout = ResultLayout.of(result, apart=self.levels[-1][0] == "value_and_grad")
+            candidate.layout = ResultLayout.of(result, keep_tuples=self.levels[-1][0] == "value_and_grad")
             shape = shape if candidate.layout is not None else flat_result(result)[0]
         elif parts is not None:
-            candidate.structure = Structure(parts, parts, {}, (), 0, (), apart=False)
+            candidate.structure = Structure(parts, parts, {}, (), 0, (), owns_memory=False)
         assert shape is not None  # a layout has the shape of its numbers
         candidate.shape = shape
         shape = tuple([n for n in shape if n > 1])
@@ -308,4 +308,4 @@ def largest_number(x: Any) -> float:
 
 def directions(number: int, count: int) -> list[float]:
     """Return a direction of so many numbers between 0.5 and 1.5, another one for each number."""
-    return [0.5 + (number + n) * GOLDEN % 1.0 for n in range(1, count + 1)]
+    return [0.5 + (number + n) * WEIGHT_STEP % 1.0 for n in range(1, count + 1)]

@@ -24,9 +24,9 @@ class ResultLayout:
     tree: PyTree  # with the shapes of the arrays
 
     @staticmethod
-    def of(result: Any, apart: bool = False) -> ResultLayout | None:
-        """Return the layout of a result; None if it is a number or a regular array. `apart` keeps a tuple a tuple."""
-        is_pair = apart and isinstance(result, tuple)
+    def of(result: Any, keep_tuples: bool = False) -> ResultLayout | None:
+        """Return the layout of a result, which may `keep_tuples`; None if it is a number or a regular array."""
+        is_pair = keep_tuples and isinstance(result, tuple)
 
         def leaf(x: Any, _: Any) -> Any:
             if isinstance(x, (list, tuple, dict)) and not isinstance(x, Aux):
@@ -38,7 +38,7 @@ class ResultLayout:
 
     def leaves(self, result: Any) -> list[Any] | None:
         """List the Values and numbers of a result; None if it has another structure."""
-        if ResultLayout.of(result, apart=True) != self and ResultLayout.of(result) != self:
+        if ResultLayout.of(result, keep_tuples=True) != self and ResultLayout.of(result) != self:
             return None
         found: list[Any] = []
         tree_unflatten(self.tree, lambda _, part: found.extend(flat_result(part)[1]), result)

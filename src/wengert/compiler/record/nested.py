@@ -96,7 +96,7 @@ def differentiated_call(
         found = Numbers(args[n])
         before = [x if isinstance(x, Value) else Value(x) for x in settle(list(found.leaves))]
         inputs[f"argument{n}"] = ([x * 1.0 for x in before], before)
-        recorder.handed += inputs[f"argument{n}"][0]
+        recorder.lifted_values += inputs[f"argument{n}"][0]
         given[n] = found.unflatten(inputs[f"argument{n}"][0])
     levels = []
     for (each, numbers), chosen in zip(chain, places, strict=True):

@@ -239,20 +239,20 @@ def record(
     example: Sequence[Any],
     result: Any,
     watch: PurityCheck,
-    apart: bool = False,
+    keep_tuples: bool = False,
     nests: bool = True,
     room: int | None = None,
 ) -> Candidate:
     """Run a function on an example, and record it; `result` and `watch` come from the run of the function itself.
 
-    For a batch, `apart` keeps a tuple a tuple. If it `nests`, derivatives that the function returns become programs of
-    their own. With more operations than there is `room` for, the recording is broken off.
+    A batch may `keep_tuples`. If it `nests`, derivatives that the function returns become programs of their own. With
+    more operations than there is `room` for, the recording is broken off.
 
     Raises:
         Unrecordable: it cannot be recorded; the message says why.
         TooLarge: it was broken off.
     """
-    layout = ResultLayout.of(result, apart) if arguments.signature.batched else None
+    layout = ResultLayout.of(result, keep_tuples) if arguments.signature.batched else None
     trace = partial(_Trace, function, arguments, example, watch, layout, room=room)
     parts = None if arguments.signature.batched else take_apart(result)
     try:
@@ -329,7 +329,7 @@ class _Trace:
         room: int | None = None,
     ) -> None:
         self.example, self.batched = arguments.numbers(example), arguments.signature.batched
-        self.recorder = Recorder(tells_bools=watch.tells_bools, room=room)
+        self.recorder = Recorder(observes_bools=watch.observes_bools, room=room)
         follow_rules(watch.ran)
         tells = arguments.signature.tells_objects
         self.proxies = self.recorder.proxies = Proxies(
@@ -467,11 +467,11 @@ class _Trace:
             return node, self.integers[-1]
         if leaf.kind == "b":
             outcome = Bool(self.recorder, number, node)
-            return node, outcome.concrete() if self.recorder.tells_bools else outcome
+            return node, outcome.concrete() if self.recorder.observes_bools else outcome
         made = Number(self.recorder, number, node)
         if leaf.is_mixed:
             made.doubt = self.mixed.setdefault(name, Mixed(self.recorder, math.prod(leaf.shape)))
-            self.recorder.doubts = True
+            self.recorder.type_uncertain = True
         return node, made
 
     def guards_in_words(self) -> list[Guard]:

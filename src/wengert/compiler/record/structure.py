@@ -24,7 +24,7 @@ __all__ = ["GIVEN", "Aux", "Parts", "Structure", "kind_of", "take_apart"]
 GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a function may return, alone or in lists
 FIXED = (str, bytes, type(None), coloring.Pattern)  # constants that a result may hold
 WIDE = [np.dtype(kind) for kind in (float, np.int64, bool, object)]
-GOLDEN = 0.6180339887498949  # the fractional parts of its multiples are evenly distributed
+WEIGHT_STEP = 0.6180339887498949  # the fractional parts of its multiples are evenly distributed
 MANY = 4  # numbers in arrays for each one that is not
 DEEPEST = 100  # nested lists in a result
 DEEP = 40  # nested brackets in an expression: Python's parser takes 200
@@ -159,7 +159,7 @@ class Structure:
         chosen: the identities of Values that an integer chooses; each call shows which one a result is.
         began: when the recorded run began; older Values existed before.
         seen: the objects that the function reaches from outside, by identity.
-        apart: True if each array of the results has memory of its own, False for parts of one array.
+        owns_memory: True if each array of the results has memory of its own, False for parts of one array.
 
     Attributes:
         kinds: the class of each leaf; Value also for its subclasses.
@@ -185,7 +185,7 @@ class Structure:
         chosen: Container[int],
         began: int,
         seen: Container[int],
-        apart: bool = True,
+        owns_memory: bool = True,
     ) -> None:
         if not plain.leaves:
             raise Unrecordable("its result holds no number: return numbers, or leave it uncompiled")
@@ -198,7 +198,7 @@ class Structure:
             raise Unrecordable(f"its result has another structure while it is recorded: {BY_TYPE}")
         self.tree: Any = plain.tree
         self.dtypes: dict[int, Any] = plain.dtypes
-        self.apart: bool = apart
+        self.owns_memory: bool = owns_memory
         self.kinds: list[Any] = [kind_of(x) for x in plain.leaves]
         self._passed: dict[int, int] = {}  # leaves that are a Value among the arguments
         self._held: dict[int, Value] = {}  # leaves that are a Value from outside
@@ -260,7 +260,8 @@ class Structure:
 
     def cotangents(self, number: int) -> list[float]:
         """Return a weight between 0.5 and 1.5 for each computed Value, others at each call, and 0 for other leaves."""
-        return [(0.5 + (number + n) * GOLDEN % 1.0) * computed for n, computed in enumerate(self.computed.tolist(), 1)]
+        weights = [0.5 + (number + n) * WEIGHT_STEP % 1.0 for n in range(1, len(self.computed) + 1)]
+        return [weight * computed for weight, computed in zip(weights, self.computed.tolist(), strict=True)]
 
     def leaves_of(self, result: Any) -> list[Any] | None:
         """Return the leaves of another result; None if its structure or its kinds of numbers differ."""
@@ -356,7 +357,7 @@ class _Writer:
             self.leaf += len(tree.children)
             numbers, copied = "o", ""
             if self.leaf - start < len(self.structure.kinds):
-                numbers, copied = f"o[{start}:{self.leaf}]", ".copy()" * self.structure.apart
+                numbers, copied = f"o[{start}:{self.leaf}]", ".copy()" * self.structure.owns_memory
             converted = copied if dtype.kind == "f" else f".astype({self.named(dtype)})"
             reshaped = f".reshape({tree.keys})" if len(tree.keys) > 1 else ""
             return f"{numbers}{converted}{reshaped}", 2

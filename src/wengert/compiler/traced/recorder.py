@@ -103,14 +103,14 @@ class Recorder:
     picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # indices and their items
     fallback_reason: str = ""
     unknowns: list[tuple[Value, int]] = field(default_factory=list)  # for roots that are sought; the guards before
-    handed: list[Value] = field(default_factory=list)  # traced numbers that a function got as Values, for derivatives
+    lifted_values: list[Value] = field(default_factory=list)  # for traced numbers, to take derivatives
     numbers: dict[int, Value] = field(default_factory=dict)  # by id nodes that depend on no Value
     arguments: dict[int, Value] = field(default_factory=dict)  # proxies of Values, by their identity
     listed: set[int] = field(default_factory=set)  # the identities of those that the signature does not tell apart
     is_undecided: bool = False  # the function asks whether they are the same
     open: bool = True  # the run has not ended
-    tells_bools: bool = False  # the function may ask if a result is True itself: each comparison is a guard
-    doubts: bool = False  # a number may be an int or a float
+    observes_bools: bool = False  # the function may ask if a result is True itself: each comparison is a guard
+    type_uncertain: bool = False  # a number may be an int or a float
     # While a user's rule is read: the answers to its branches (None: they are guards), and its comparisons so far.
     reading: Any = None
     line: Line | None = None  # the line of a guard, if no code of the user runs
@@ -255,7 +255,7 @@ class Recorder:
         is_inner = others and any(id(x) in others for x in _below(operands, lambda x: x._made >= began))
         if raises and not is_inner and isinstance(found, Value) and not self.guard("within", found, FINITE):
             raise RootError("no root was found while the function was recorded")
-        given = {*map(id, self.arguments.values()), *map(id, self.handed), *others}
+        given = {*map(id, self.arguments.values()), *map(id, self.lifted_values), *others}
         below = {}
         for x in _below(operands, lambda x: x._row is not STOP and id(x) not in self.numbers):
             if x._made < self.began or id(x) in given:

@@ -102,7 +102,7 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         mixed = mixed or (len(kinds) > 1 and not kinds.isdisjoint((bool, np.bool_)))
         traced = next((x for x in found if is_traced(x)), None)
         # The position of a nan matters, and so does which of the arguments it is if the function asks for identity.
-        if mixed or traced is None or any(n != n for n in numbers) or traced.recorder.tells_bools:
+        if mixed or traced is None or any(n != n for n in numbers) or traced.recorder.observes_bools:
             return builtin(found)
         if len(numbers) == 1 and isinstance(numbers[0], int):  # stays an index
             return found[0]
@@ -111,7 +111,7 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         if len(kinds) > 1 and is_traced(made):  # it has the type of the extreme argument
             doubts.append(functools.partial(_asked_at, running(), made.recorder, builtin, found))
         if doubts and is_traced(made):
-            made.doubt, made.recorder.doubts = lambda: [doubt() for doubt in doubts], True
+            made.doubt, made.recorder.type_uncertain = lambda: [doubt() for doubt in doubts], True
         return made
 
     return extreme

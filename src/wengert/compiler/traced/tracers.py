@@ -367,7 +367,7 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
 def _bool(recorder: Any, number: Any, node: Any, asked: Any = None) -> Any:
     """Return a traced bool; the bool itself, with a guard, if the function may ask which of the two it is."""
     made = Bool(recorder, number, node, asked)
-    return made.concrete() if recorder.tells_bools else made
+    return made.concrete() if recorder.observes_bools else made
 
 
 def converted(x: Any, kind: Any) -> Any:
@@ -424,7 +424,7 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     if node._made > recorder.last:
         recorder.break_off()
     made = Number(recorder, made, node)
-    return _doubted(made, (x, y)) if recorder.doubts and name != "div" else made
+    return _doubted(made, (x, y)) if recorder.type_uncertain and name != "div" else made
 
 
 def _computed(name: str, *xs: Any) -> Any:
@@ -475,7 +475,7 @@ def _computed(name: str, *xs: Any) -> Any:
         recorder.guard("within", made, FINITE)
         if all(isinstance(x, int) for x in numbers):
             recorder.guard("ge", xs[1], 0.0)  # else an int
-    return _doubted(made, xs) if recorder.doubts and name != "div" else made
+    return _doubted(made, xs) if recorder.type_uncertain and name != "div" else made
 
 
 def computes_in(recorder: Any, kind: Any) -> None:
@@ -534,7 +534,7 @@ def _compared(how: str, x: Number, other: Any) -> Any:
 
 def compared(recorder: Any, how: str, x: Any, other: Any, outcome: Any) -> Any:
     """Return the outcome of a comparison, also of Values."""
-    if not recorder.open or recorder.tells_bools:
+    if not recorder.open or recorder.observes_bools:
         return recorder.answer(how, x, other)
     return Bool(recorder, outcome, None, (how, x, other))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir import distinct, ranges
+from wengert.compiler.ir import concat_ranges, distinct
 from wengert.compiler.lift.flatten import IS_LISTED, FlatGraph
 from wengert.compiler.lift.shorten import UNIT, Cut, Whole
 from wengert.compiler.lift.simplify import CONST
@@ -52,7 +52,7 @@ class Listing:
         counts = np.add.reduceat((mixed ^ (mixed >> 31)) * MIX, self.begin[:-1])
         self.signature: Ints = (self.code * MIX) ^ (sizes * SPREAD) ^ counts
         of_sum = np.repeat(is_listed, self.count)
-        at = ranges(source_start, self.count)
+        at = concat_ranges(source_start, self.count)
         left, right, scale = np.empty(len(at), np.int64), np.full(len(at), -1), np.ones(len(at))
         left[~of_sum] = flat.operands[at[~of_sum]]
         left[of_sum], right[of_sum] = flat.factor[at[of_sum]], flat.other[at[of_sum]]
