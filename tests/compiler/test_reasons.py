@@ -22,6 +22,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -1373,3 +1374,29 @@ def test_the_page_lists_each_reason() -> None:
 
 if __name__ == "__main__":
     (SOURCE.parent.parent / "docs" / "reasons.md").write_text(page(), encoding="utf-8")
+
+
+def with_a_list(x: Any, ys: Any = (1.5, [2.5])) -> Any:
+    return W * x * ys[1][0]
+
+
+SLOWLY: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], str]] = {
+    "one object twice": (lambda x, y: W * x[0] * y[1], lambda: (TWICE, TWICE), "an object is passed twice"),
+    "which are the same": (lambda x, y: W * x if x is not y else W, lambda: (1.5, 2.5), "asks by `is` which objects"),
+    "rows of several lengths": (lambda x: W * x[0][0] * x[1][1], lambda: ([[1.5], [1.5, 2.5]],), ""),
+    "by its parts": (lambda x, s: W * x * s.numerator, lambda: (1.5, Fraction(3, 4)), "s is, or has in it, an object"),
+    "a default": (with_a_list, lambda: (1.5,), "the default of ys is a tuple"),
+    "numbers": (lambda x, y: W * x * y, lambda: (1.5, 2.5), ""),
+}
+TWICE = [1.5, 2.5]
+
+
+@pytest.mark.parametrize("name", SLOWLY)
+def test_the_report_says_that_arguments_are_read_slowly(name: str) -> None:
+    function, arguments, why = SLOWLY[name]
+    compiled = wengert.compile(function)
+    for _ in range(3):
+        compiled(*arguments())
+    lines = [line for line in compiled.report().splitlines() if "arguments are read slowly" in line]
+    assert len(lines) == bool(why)
+    assert all(why in line for line in lines)

@@ -82,7 +82,9 @@ class Cache:
         if self.entries.setdefault(signature, entry) is not entry:  # another thread was first
             return self.entries[signature]
         readers = readers_of(arguments)
-        if readers is not None:
+        if isinstance(readers, str):
+            entry.slow_reading = readers
+        else:
             entry.open(*readers, signature.batched)
             (self.compiled.batches if signature.batched else self.compiled.ones).append(entry)
         entry.is_eager, entry.clause = bool(signature.reason), signature.reason

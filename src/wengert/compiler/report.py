@@ -107,6 +107,8 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
     elif entry.compile_after > entry.examples + expected and not (entry.is_eager or entry.fallback_reason):
         so_far = f"{entry.compile_after:,} examples have run ({entry.examples + expected:,} so far)"
         yield f"  the function itself runs until {so_far}: preparing it further costs more than it saves by now"
+    if entry.slow_reading and entry.specializations:
+        yield f"  arguments are read slowly: {entry.slow_reading}"
     for number, made in enumerate(entry.specializations, 1):
         yield from _specialization(number, made)
 

@@ -20,17 +20,22 @@ TUPLES: Any = tuple.__len__, tuple.__getitem__
 CONSTANTS = (int, float, bool, str, bytes, complex, type(None))
 
 
-def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], int, int] | None:
+def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], int, int] | str:
     """Return readers for such arguments, the arguments' names, how many are positional-only, and how many may be passed
-    by position. None if they are too complex for readers.
+    by position; or why there are none.
     """
     signature = arguments.signature
     names = arguments.names()
-    defaults = [x for name, x in arguments.originals.items() if name not in arguments.passed]
+    defaults = {name: x for name, x in arguments.originals.items() if name not in arguments.passed}
     if signature.tells_objects and not all(_tells(x, signature.batched) for x in arguments.originals.values()):
-        return None
-    if signature.aliased or signature.reason or not all(map(_is_constant, defaults)):
-        return None
+        return "the function asks by `is` which objects are the same: write =="
+    if signature.reason:
+        return signature.reason
+    if signature.aliased:
+        return "an object is passed twice: pass a copy, or one argument"
+    for name, x in defaults.items():
+        if not _is_constant(x):
+            return f"the default of {name} is a {type(x).__name__}: pass it, or make it a number, a text or None"
     places = iter(range(len(arguments.arrays)))
     readers = [
         _reader(signature.shapes[n], arguments.originals[n], places, signature.batched, True, True) for n in names
@@ -41,7 +46,13 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
     while last < len(names) and names[last] == in_order[last] and kinds[last] <= kinds[last].POSITIONAL_OR_KEYWORD:
         last += 1
     known = [reader for reader in readers if reader is not None]
-    return (known, names, first, last) if len(known) == len(readers) else None
+    if len(known) == len(readers):
+        return known, names, first, last
+    slow = names[readers.index(None)]
+    return (
+        f"{slow} is, or has in it, an object that is compared by its parts, or lists of several structures: pass lists "
+        "of one length, arrays, named tuples, or the same object each time"
+    )
 
 
 def _tells(x: Any, batched: bool) -> bool:

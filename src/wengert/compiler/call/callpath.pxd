@@ -13,7 +13,7 @@ cdef class CacheEntry:
     cdef public object signature, candidate, latest, layout, lock
     cdef public list specializations
     cdef public dict elsewhere
-    cdef public str fallback_reason, clause
+    cdef public str fallback_reason, slow_reading, clause
     cdef public long long calls, examples, changes, min_examples, compile_after, used, checks, invalidations, not_finite, work
     cdef public bint is_eager, is_thorough
     cdef readonly bint batched

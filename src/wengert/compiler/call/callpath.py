@@ -52,6 +52,7 @@ class CacheEntry:
         latest: the specialization that served last.
         elsewhere: by identity the objects that recorded runs read, but not from the arguments, of a function that may
             ask whether an argument is one; else None.
+        slow_reading: why no readers read the arguments of its calls; empty if they do.
     """
 
     def __init__(self, numpy: Any, signature: Any, is_thorough: bool) -> None:
@@ -62,6 +63,7 @@ class CacheEntry:
         self.specializations: list[Any] = []
         self.candidate: Any = None
         self.fallback_reason = ""
+        self.slow_reading = ""
         self.clause = ""  # the rule by which the function itself runs
         self.is_eager = False
         self.calls = self.examples = 0
