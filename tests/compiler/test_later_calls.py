@@ -52,6 +52,12 @@ def test_lists_that_stay_mixed_have_one_signature(function: Any) -> None:
         lambda x: x.reshape(3, 2)[1, 1] * W + x.copy("K")[0, 1],
         lambda x: W * np.asfortranarray(x)[1, 1] + np.ascontiguousarray(x).sum(),
         lambda x: W * x.T.flatten()[1],
+        lambda x: W * np.roll(x, 1)[0, 1],
+        lambda x: W * np.roll(x.ravel(), 2)[1] + np.gradient(x.ravel())[2],
+        lambda x: W * np.pad(x, 1)[1, 2] + np.flip(x)[0, 0] + np.tile(x, 2)[1, 4],
+        lambda x: W * np.diff(x.ravel())[2] + np.trapezoid(x.ravel()) + np.convolve(x.ravel(), x.ravel())[3],
+        lambda x: W * np.insert(x.ravel(), 1, 2.0)[2] + np.delete(x.ravel(), 1)[1] + np.append(x, x)[7],
+        lambda x: W * np.interp(1.5, x.ravel(), x.ravel()) + np.cross(x[0], x[1])[0],
     ],
 )
 def test_uses_of_arrays_that_do_not_depend_on_their_layout_are_compiled(function: Any) -> None:

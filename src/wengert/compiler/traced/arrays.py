@@ -54,6 +54,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {  # by their names in NumPy and `math`
 }
 
 OVERLAPPING = (np.shares_memory, np.may_share_memory)
+FRESH = (np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.copy)  # what they make has memory of its own
 DTYPE: Callable[[Any], Any] = vars(np.ndarray)["dtype"].__get__  # the real one, also of a `TracedArray`
 
 
@@ -103,7 +104,10 @@ class TracedArray(np.ndarray):
             return found if isinstance(found, np.ndarray) else converted(found, int)
         try:
             own = tuple([kind for kind in types if issubclass(kind, np.ndarray)])  # a Value names itself, too
-            return presented(super().__array_function__(function, own, args, named))
+            made = presented(super().__array_function__(function, own, args, named))
+            if function in FRESH and type(made) is TracedArray:
+                made.perhaps_copied = False
+            return made
         except TypeError:
             return function(*map(_as_numbers, args), **{name: _as_numbers(x) for name, x in named.items()})
 
