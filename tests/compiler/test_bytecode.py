@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dis
+import heapq
 import operator
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -238,6 +240,58 @@ def test_loops_that_python_writes_for_any_and_all_ask_for_no_identity_of_argumen
         assert not bytecode.observes_bools(gathered.__code__, names)
         assert not bytecode.tells_objects(gathered.__code__, names)
         assert not bytecode.tells_numbers(gathered.__code__, names)
+
+
+def enclosing(held: Any) -> Any:
+    def asks(x: Any) -> bool:
+        return x is held
+
+    return asks
+
+
+def with_a_sentinel(xs: Any) -> Any:
+    sentinel = object()
+    largest = max(xs, default=sentinel)
+    return None if largest is sentinel else largest
+
+
+def with_two(xs: Any, m: Any) -> Any:
+    sentinel = object()
+    if m:
+        sentinel = xs[0]
+    return xs[1] is sentinel
+
+
+@pytest.mark.parametrize(("held", "asks"), [(object(), False), (len, False), (1.5, True), ([1.5], True), ("a", True)])
+def test_what_a_free_variable_holds_says_whether_equal_objects_are_told_apart(held: Any, asks: bool) -> None:
+    code = enclosing(held).__code__
+    assert bytecode.tells_objects(code, {bytecode.FreeVariable("held"): held}) is asks  # type: ignore[dict-item]
+    assert bytecode.tells_objects(code, {})  # it is not known
+
+
+def test_a_sentinel_is_no_number() -> None:
+    assert not bytecode.tells_objects(with_a_sentinel.__code__, {})
+    assert bytecode.tells_objects(with_a_sentinel.__code__, {"object": float})
+    assert bytecode.tells_objects(with_two.__code__, {})
+
+
+@dataclass
+class Particles:
+    mass: float
+    places: list[Any] = field(default_factory=lambda: [1.5, 2.5])
+
+
+def test_what_python_itself_asks_of_sentinels_leaves_ints_compiled() -> None:
+    """`heapq.nlargest`, and the `__init__` of a dataclass with a default factory."""
+
+    def largest(xs: Any, k: int) -> Any:
+        return W * sum(heapq.nlargest(k, xs)) * Particles(2.0).places[1]
+
+    compiled = wengert.compile(largest)
+    for n in range(8):
+        xs, k = [0.5, 1.5 + n, 2.5], 1 + n // 4
+        assert compiled(xs, k).data == pytest.approx(largest(xs, k).data)
+    assert "uncompiled" not in compiled.report()
 
 
 def test_masks_stay_masks_where_nothing_asks_for_identity() -> None:

@@ -3,6 +3,7 @@
 from wengert.compiler.code.advice import BY_NAME, BY_TYPE, effect_of_call, instead_of, place_of
 from wengert.compiler.code.bytecode import (
     REPLACED,
+    FreeVariable,
     asks_class,
     bytecode_of,
     computing,
@@ -16,6 +17,6 @@ from wengert.compiler.code.keys import DEPTH, PARTS, Itself, key_of, objects_in,
 from wengert.compiler.code.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python, is_standard
 
 __all__ = ["BY_NAME", "BY_TYPE", "DEPTH", "IMMUTABLE", "LRU_CACHE", "PARTS", "PLAIN", "REPLACED", "Itself"]
-__all__ += ["asks_class", "bytecode_of", "computing", "constants_of", "effect_of_call", "instead_of", "is_derivable"]
-__all__ += ["is_known", "is_python", "is_standard", "key_of", "names_of", "objects_in", "parts_of_key", "place_of"]
-__all__ += ["observes_bools", "tells_numbers", "tells_objects"]
+__all__ += ["FreeVariable", "asks_class", "bytecode_of", "computing", "constants_of", "effect_of_call", "instead_of"]
+__all__ += ["is_derivable", "is_known", "is_python", "is_standard", "key_of", "names_of", "objects_in", "parts_of_key"]
+__all__ += ["observes_bools", "place_of", "tells_numbers", "tells_objects"]

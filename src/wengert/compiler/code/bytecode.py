@@ -20,8 +20,8 @@ import numpy as np
 from wengert.compiler.code.keys import Itself, key_of
 from wengert.engine import Value
 
-__all__ = ["Bytecode", "asks_class", "bytecode_of", "computing", "constants_of", "names_of", "observes_bools"]
-__all__ += ["tells_numbers", "tells_objects"]
+__all__ = ["Bytecode", "FreeVariable", "asks_class", "bytecode_of", "computing", "constants_of", "names_of"]
+__all__ += ["observes_bools", "tells_numbers", "tells_objects"]
 
 READ = frozenset(["LOAD_FROM_DICT_OR_GLOBALS", "LOAD_GLOBAL", "LOAD_NAME"])  # they read a global,
 WRITTEN = frozenset(["DELETE_GLOBAL", "DELETE_NAME", "STORE_GLOBAL", "STORE_NAME"])  # or set one,
@@ -86,8 +86,9 @@ class Bytecode(NamedTuple):
         attributes: all names in it: of attributes, globals and modules.
         imported: the modules that it may import.
         identities: by what it asks ``x is ...``: a constant in a tuple, the name of a global, or None for any object.
-        compares: both sides of each ``x is y``, like `identities`; with dots for an attribute of a global, and `OWN`
-            for a variable that holds an object which is not of the types in `REPLACED`.
+        compares: both sides of each ``x is y``, like `identities`; with dots for an attribute of a global, `OWN` for a
+            variable that holds an object which is not of the types in `REPLACED`, `SENTINEL` for one that holds a new
+            ``object()``, and a `FreeVariable`.
         assigns_items: True if it may assign items, or change an object in place.
     """
 
@@ -100,7 +101,13 @@ class Bytecode(NamedTuple):
     compares: tuple[tuple[Any, Any], ...] = ()
 
 
-OWN = object()
+OWN, SENTINEL = object(), object()
+
+
+class FreeVariable(NamedTuple):
+    """A variable of an enclosing function; `names` of code have its object under it."""
+
+    name: str
 
 
 @functools.lru_cache(4096)
@@ -201,14 +208,31 @@ def _side(steps: list[BytecodeStep], start: int, end: int) -> Any:
 
 def _held(steps: list[BytecodeStep], variable: str) -> Any:
     """Return `OWN` for a variable that the code calls, or of which it reads an attribute that no number, Value or
-    container has: with any of these it would raise an error.
+    container has: with any of these it would raise an error. Else `SENTINEL` or a `FreeVariable`, if it is one.
     """
+    stored = [n for n, step in enumerate(steps) if step.opname.startswith("STORE") and variable in _named(step)]
+    if stored and all(steps[n].opname == "STORE_FAST" and _makes_object(steps, n) for n in stored):
+        return SENTINEL
+    loads = [step.opname for step in steps if variable in _named(step)]
+    if {*loads} == {"LOAD_DEREF"}:
+        return FreeVariable(variable)
     for n, step in enumerate(steps):
         if step.opname in ATTRIBUTES and step.argval not in THEIRS and _last(steps[n - 1]) == variable:
             return OWN
         if step.opname == "CALL" and variable in _called(steps, n):
             return OWN
     return None
+
+
+def _named(step: BytecodeStep) -> tuple[Any, ...]:
+    return step.argval if isinstance(step.argval, tuple) else (step.argval,)
+
+
+def _makes_object(steps: list[BytecodeStep], end: int) -> bool:
+    """Return True if the instructions before one are ``object()``."""
+    before = [step for step in steps[max(end - 4, 0) : end] if step.opname not in ("PRECALL", "PUSH_NULL")][-2:]
+    is_call = [step.opname for step in before] == ["LOAD_GLOBAL", "CALL"]
+    return is_call and before[0].argval == "object" and not before[1].arg
 
 
 def _last(step: BytecodeStep | None) -> Any:
@@ -300,7 +324,11 @@ class Unknown:
 
 
 def _global(side: Any, names: Mapping[str, Any]) -> Any:
-    """Return the constant or global that is one side of ``x is y``; `Unknown()` for anything else."""
+    """Return the constant, global or free variable that is one side of ``x is y``; `Unknown()` for anything else."""
+    if isinstance(side, FreeVariable):
+        return names.get(side, Unknown())  # type: ignore[call-overload]
+    if side is SENTINEL:
+        return side if names.get("object", object) is object else Unknown()
     if not isinstance(side, str):
         return side[0] if isinstance(side, tuple) else Unknown()
     name, *attributes = side.split(".")

@@ -17,7 +17,7 @@ import random
 import sys
 import zlib
 from array import array
-from collections import defaultdict, deque
+from collections import ChainMap, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from operator import attrgetter, is_, methodcaller
@@ -31,6 +31,7 @@ from wengert.compiler.call import MISSING, CallPath, attributes_of, dict_of, loo
 from wengert.compiler.code import (
     LRU_CACHE,
     PLAIN,
+    FreeVariable,
     bytecode_of,
     effect_of_call,
     is_known,
@@ -261,8 +262,12 @@ class PurityCheck:
         self.mentioned |= attributes
         self.observes_bools |= observes_bools(code, names)
         if names.get("__name__") != "contextlib":  # which asks it of exceptions
-            self.tells_objects |= tells_objects(code, names)
-            self.tells_own |= tells_objects(code, names, own=True)
+            with_free: Any = names
+            if code.co_freevars and bytecode_of(code).compares:
+                free = {FreeVariable(n): x for n, x in frame.f_locals.items() if n in code.co_freevars}
+                with_free = ChainMap(free, names)
+            self.tells_objects |= tells_objects(code, with_free)
+            self.tells_own |= tells_objects(code, with_free, own=True)
         if tells_numbers(code, names):
             self.effect = self.effect or "it asks by `is` whether a number is a constant: write =="
         if written:
