@@ -7,6 +7,7 @@ different objects of equal contents, then with one object in both places, and th
 from __future__ import annotations
 
 import enum
+import gc
 import itertools
 import json
 import operator
@@ -692,3 +693,22 @@ def test_pairs_of_rows_are_compiled() -> None:
         assert compiled(rows).data == pytest.approx(pairs_of_rows(rows).data)
     assert "uncompiled" not in compiled.report()
     assert len(compiled._server.entries) == 2  # with a row twice, and without
+
+
+def test_what_is_evicted_is_not_looked_at_any_more() -> None:
+    """A function that asks, with a new object at each call, keeps as many captures as it has kinds of arguments."""
+    from wengert.compiler.call import Captures
+
+    def function(x: Any, thing: Any, y: Any) -> Any:
+        return x * MODEL.rate * thing.n if x is not y else x
+
+    compiled = wengert.compile(function)
+    before = sum(type(x) is Captures for x in gc.get_objects())
+    for k in range(150):
+        thing = Thing()
+        for _ in range(3):
+            compiled(1.5 + k, thing, 0.25)
+        del thing
+    gc.collect()
+    entries = compiled._server.entries
+    assert sum(type(x) is Captures for x in gc.get_objects()) - before <= len(entries) <= 32

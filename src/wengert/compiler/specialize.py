@@ -79,6 +79,7 @@ class Specializer:
     def _define(self) -> None:
         self.definition: Any = self.defined()
         self.reader: Reader = Reader(self.compiled.signature, self.compiled.static, self.tells_objects)
+        self.reader.entries = self.cache.entries
         self.read: Callable[..., Any] = self.reader.read
         self.cache.elsewhere = self.reader.elsewhere if self.tells_objects else None
         self.derived: Derived | None = derived_from(self.function, self.compiled.signature)
@@ -363,8 +364,6 @@ class Specializer:
         if self.derived is not None and entry.signature in self.recorded_directly and len(candidate.own):
             self.derived.on_parameters = True
         entry.layout = candidate.layout
-        if self.tells_objects:
-            self.reader.captures.append(specialization.captures)
         entry.specializations = [*entry.specializations, specialization]
         entry.min_examples = max(entry.min_examples, specialization.min_examples)
         log.info("%s is compiled for %s: %s", self.fallback.name, entry.signature, specialization.clause)

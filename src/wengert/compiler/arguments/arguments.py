@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -513,7 +513,7 @@ class Reader:
         self.signature: inspect.Signature = signature
         self.tells_objects: bool = tells_objects
         self.elsewhere: dict[int, Any] = dict(SMALL) if tells_objects else {}
-        self.captures: list[Any] = []  # of its specializations, if they tell
+        self.entries: Mapping[Any, Any] = {}  # whose specializations hold captured floats; set by the owner
         self.static: frozenset[str] = frozenset(static)
         self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those in use
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
@@ -585,15 +585,18 @@ class Reader:
             ones that the function has from elsewhere, too, and None for others; and why such arguments are left to the
             function.
         """
+        several = [made for entry in list(self.entries.values()) for made in entry.specializations]
+        held = {id(x) for made in several for x in made.captures.floats()}
         if not batched:
-            return self._same_in([(name, part) for name, x in originals.items() for part in self._parts(name, x)])
-        bound, told = bound_to(self.signature, args, named), list[Any]()
+            return self._same_in(held, [(name, part) for name, x in originals.items() for part in self._parts(name, x)])
+        told: list[Any] = []
+        bound = bound_to(self.signature, args, named)
         names = [] if bound is None else [*bound.arguments]
         for row in rows_of(self.read, self.signature, self.static, args, named)[1]:
             parts = [(name, part) for name, x in zip(names, row, strict=True) for part in self._parts(name, x)]
-            _, told, reason = self._same_in(parts)
-            several = [x for _, (x, _) in parts if id(x) not in SMALL and type(x) not in (str, bytes)]
-            if reason or len({*map(id, several)}) < len(several):
+            _, told, reason = self._same_in(held, parts)
+            apart = [x for _, (x, _) in parts if id(x) not in SMALL and type(x) not in (str, bytes)]
+            if reason or len({*map(id, apart)}) < len(apart):
                 return [], [], (
                     "it asks whether two objects are the same, and in an example of the batch some are: pass a number "
                     "or a flag that tells, or make single calls"
@@ -604,9 +607,10 @@ class Reader:
         static = name in self.static
         return [ArgumentPart(part, True) for part in parts_of_key(x)] if static else _parts(x)
 
-    def _same_in(self, parts: Sequence[tuple[str, ArgumentPart]]) -> tuple[list[int], list[Any], str]:
-        """Return for one example what `_same` does for a call."""
-        held = {id(x) for captures in self.captures for x in captures.floats()}
+    def _same_in(
+        self, held: Container[int], parts: Sequence[tuple[str, ArgumentPart]]
+    ) -> tuple[list[int], list[Any], str]:
+        """Return for one example what `_same` does for a call; `held` has the identities of captured floats."""
         reason, told = "", []
         for name, (x, is_static) in parts:
             is_elsewhere = id(x) in self.elsewhere or id(x) in held

@@ -85,7 +85,7 @@ class PurityCheck:
         mentioned: the names in the code.
         reads_all: True if the code may read all attributes of an object, not only those that it names.
         observes_bools: True if it asks whether something is True or False itself.
-        tells_objects: True if it may ask whether two numbers, Values or containers are the same object.
+        tells_objects: True if it may ask which of several equal numbers, texts, Values or containers one is.
         tells_own: True if it may ask that of any two objects.
         effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
