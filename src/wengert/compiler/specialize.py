@@ -38,7 +38,7 @@ from wengert.compiler.record import (
     too_many,
 )
 from wengert.compiler.results import no_number
-from wengert.compiler.traced import Undecided, Unrecordable, operations_since
+from wengert.compiler.traced import Deferred, Undecided, Unrecordable, operations_since
 from wengert.derivatives import derivations_of, result_of, signature_of
 from wengert.engine import Value
 
@@ -245,6 +245,10 @@ class Specializer:
             return False
         except Undecided:
             return self._record_closely(entry, arguments, row, result, watch, run, at_once)
+        except Deferred as problem:
+            entry.changes = max(entry.changes, policy.CHANGES)
+            self.fallback.rest(entry, str(problem), warns=not entry.specializations)
+            return False
         except (Unrecordable, Unliftable) as problem:
             self.fallback.fall_back(entry, str(problem))
             return False

@@ -1,6 +1,6 @@
 cimport cython
 from wengert.compiler.call cimport memory
-cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES, UNCHANGED, LENGTH, ROW_OF_FUNCTION, ROW_OF_CLASS, ROW_OF_COUNTER, ROW_OF_FLOAT
+cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES, UNCHANGED, LENGTH, ROW_OF_FUNCTION, ROW_OF_CLASS, ROW_OF_COUNTER, ROW_OF_FLOAT, ROW_OF_VARIABLE
 cdef object _missing
 cdef tuple PLAIN
 @cython.locals(names=dict)
@@ -40,7 +40,8 @@ cdef class BulkNumbers:
 @cython.final
 cdef class PlaceGroup:
     cdef readonly object kind
-    cdef readonly list counter, places
+    cdef readonly object counter
+    cdef readonly list places
     cdef object seen
     cdef long long version
     @cython.locals(version="long long")

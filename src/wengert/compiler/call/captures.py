@@ -9,6 +9,7 @@ Like the engine, this file runs as it stands and is compiled by Cython, with `ca
 from __future__ import annotations
 
 from array import array
+from contextvars import ContextVar
 from itertools import chain
 from math import copysign
 from types import GetSetDescriptorType, MemberDescriptorType, MethodType
@@ -38,7 +39,8 @@ __all__ = [
 MISSING = _missing = object()
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # see `look`
 KINDS = tuple(range(8))  # for other modules: compiled, the names above are C integers
-ROW_OF_FUNCTION, ROW_OF_CLASS, ROW_OF_COUNTER, ROW_OF_FLOAT = 2, 3, 4, 5  # see `memory.first_changed`
+# See `memory.first_changed`.
+ROW_OF_FUNCTION, ROW_OF_CLASS, ROW_OF_COUNTER, ROW_OF_FLOAT, ROW_OF_VARIABLE = 2, 3, 4, 5, 7
 UNCHANGED, LENGTH = -1, -2  # results of `Items.changed` that are no index
 PLAIN = (int, bool, str, bytes, complex, type(None))
 
@@ -364,17 +366,17 @@ class BulkNumbers:
 @cython.cclass
 class PlaceGroup:
     """Places that are known to be unchanged by one check: of a class, which Python gives another version number when it
-    changes, or of the objects of a class that counts its changes, as `wengert.nn.Module` does. They hold no floats,
-    which each run reads itself.
+    changes, of the objects of a class that counts its changes, as `wengert.nn.Module` does, or of a setting that a
+    context variable holds. They hold no floats, which each run reads itself.
 
     Args:
         kind: the class whose own attributes are meant; None for attributes of objects.
-        counter: a list of one object, which is replaced after each change; None for a class.
+        counter: a list of one object, or a `ContextVar` of one, which is replaced after each change; None for a class.
     """
 
-    def __init__(self, kind: Any, counter: list[Any] | None) -> None:
+    def __init__(self, kind: Any, counter: Any) -> None:
         self.kind: Any = kind
-        self.counter: list[Any] | None = counter
+        self.counter: Any = counter
         self.places: list[Place] = []
         self.seen: Any = None  # the object of the counter when the places were last found unchanged,
         self.version: int = 0  # and its identity, or the version of the class
@@ -384,12 +386,16 @@ class PlaceGroup:
         another group of the same class.
         """
         kind, source = (ROW_OF_CLASS, self.kind) if self.counter is None else (ROW_OF_COUNTER, self.counter)
+        if type(source) is ContextVar:
+            kind = ROW_OF_VARIABLE
         return kind, id(source), 0 if self.version else id(self), self.version
 
     def stale(self) -> str:
         """Return the name of a place that has changed, or an empty string."""
         place: Place
-        seen = None if self.counter is None else self.counter[0]
+        seen = None
+        if self.counter is not None:
+            seen = self.counter.get() if type(self.counter) is ContextVar else self.counter[0]
         if seen is not None and seen is self.seen:
             return ""
         version = id(seen) if self.kind is None else memory.version(self.kind)

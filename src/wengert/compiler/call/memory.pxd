@@ -281,6 +281,11 @@ cdef extern from *:
                 case 2:
                     if (!wengert_is_defined(source, (PyObject *)(intptr_t)then, (PyObject *)(intptr_t)each[2])) return row;
                     continue;
+                case 7:
+                    if (PyContextVar_Get(source, NULL, &found) < 0) { PyErr_Clear(); return row; }
+                    Py_XDECREF(found);  /* the context holds it */
+                    if (found && (long long)(intptr_t)found == then) continue;
+                    return row;
                 case 3: if (then && ((PyTypeObject *)source)->tp_version_tag == then) continue; return row;
                 default: found = PyList_GET_ITEM(source, 0);
             }

@@ -66,7 +66,19 @@ from wengert.compiler.code import (
     names_of,
     place_of,
 )
-from wengert.compiler.traced import FLOATS, STANDINS, ModuleView, Number, Unrecordable, concrete, is_traced, presented
+from wengert.compiler.reach.settings import NUMPY_ERRORS, decimal_context, numpy_errors
+from wengert.compiler.traced import (
+    FLOATS,
+    STANDINS,
+    Deferred,
+    ModuleView,
+    Number,
+    TracedArray,
+    Unrecordable,
+    concrete,
+    is_traced,
+    presented,
+)
 from wengert.engine import Value
 
 __all__ = ["Proxies", "closes_over", "of_class", "own", "spelt"]
@@ -94,13 +106,6 @@ def definition_of(kind: type) -> tuple[Any, ...]:
         type.__dict__["__bases__"].__get__(kind),
         *[(n, own[n]) for n in own if n[:2] == "__" and n not in VOLATILE],
     )
-
-
-def decimal_context() -> tuple[Any, ...]:
-    """Return what decides how decimal numbers are computed."""
-    now = decimal.getcontext()
-    traps = tuple([bool(trap) for trap in now.traps.values()])
-    return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, traps
 
 
 def walks(kind: type, mentioned: Collection[str]) -> bool:
@@ -531,8 +536,21 @@ class Proxies:
             made[self._key(key, name)] = item  # Counter.update would add
         return self._made[id(x)][1]
 
+    def _weak_keys(self, x: Any, name: str) -> Any:
+        """Copy a `WeakKeyDictionary`; the references that are its keys tell whether it has others."""
+        made = self._keep(x, weakref.WeakKeyDictionary())
+        keys = list(x.data)
+        items = self._contents(x.data, list(x.data.values()), keys, name)
+        for key, item in [(key(), item) for key, item in zip(keys, items, strict=True)]:
+            if key is not None:  # else it is gone by now
+                made[self._key(key, name)] = item
+        return made
+
     def _key(self, x: Any, name: str) -> Any:
-        """Return the proxy of a key that is compared by identity, and other keys themselves."""
+        """Return the proxy of a key that is compared by identity, also in a tuple, and other keys themselves."""
+        if type(x) is tuple:
+            made = [self._key(part, name) for part in x]
+            return x if all(map(operator.is_, made, x)) else tuple(made)
         has_identity = vars(object)["__hash__"] is type(x).__hash__
         return self.proxy(x, name) if has_identity else x
 
@@ -808,6 +826,95 @@ class Proxies:
 
     # -- after recording ----------------------------------------------------------------------------------------------
 
+    def note_errors(self, errors: Collection[str]) -> None:
+        """Note that NumPy raises no errors: an array program gives infinity and nan, which may not reach its result.
+
+        Args:
+            errors: those that it does raise now.
+
+        Raises:
+            Deferred: there are any.
+        """
+        if errors:
+            raise Deferred(f"np.seterr says to do more than warn of {' and '.join(errors)}: say 'warn' or 'ignore'")
+        place = Place(CALL, numpy_errors, None, (), None, "the errors that NumPy raises")
+        if NUMPY_ERRORS is None:
+            self.places.append(place)
+        else:
+            self.groups.setdefault(id(NUMPY_ERRORS), PlaceGroup(None, NUMPY_ERRORS)).places.append(place)
+
+    def take_back(self) -> str:
+        """Take out of objects that have no proxy what this run alone has put there, such as the proxy of a class among
+        the keys of a dict. Return where that was; empty if there was nothing.
+        """
+        proxies = {id(made) for x, made in self._made.values() if made is not x}
+        found = ""
+        for items in [each for each in self.items if id(each.source) in self._frozen]:
+            if self._restore_items(items, proxies):
+                found = items.name
+        for x in self._frozen.values():
+            if isinstance(x, type) or is_python(type(x)):
+                held = vars(x) if isinstance(x, type) else {n: look(ATTRIBUTE, x, n) for n in attributes_of(x)}
+                for n in [n for n, thing in list(held.items()) if self._is_ours(thing, proxies)]:
+                    found = self._restore_attribute(x, n)
+        return found
+
+    def _is_ours(self, x: Any, proxies: Container[int]) -> bool:
+        """Return True if an object stands for another one, or holds one that does: it is of this run alone."""
+        kind = type(x)
+        if kind in PLAIN or kind is float:
+            return False
+        if id(x) in proxies or kind in self._derived or is_traced(x) or type(x) is TracedArray:
+            return True
+        if issubclass(kind, Value):
+            return bool(x._made >= self.recorder.began)
+        parts: Any = ()
+        if kind in (list, tuple, set, frozenset):
+            parts = x
+        elif kind is dict:
+            parts = (*x.keys(), *x.values())
+        elif kind in (MethodType, functools.partial):
+            parts = PARTS[kind](x)
+        elif issubclass(kind, weakref.ref):
+            parts = (x(),)
+        return any(self._is_ours(part, proxies) for part in parts)
+
+    def _restore_items(self, items: Items, proxies: Container[int]) -> bool:
+        """Take out of a container what stands for something else. Return True if there was any.
+
+        The methods of the class in C that it derives from are used, not its own, which may do anything.
+        """
+        x = items.source
+        base: Any = next(kind for kind in type(x).__mro__ if not is_python(kind))
+        if issubclass(base, dict):
+            then = {id(key): item for key, item in zip(items.keys or (), items.then, strict=True)}
+            keys = list(base.__iter__(x))
+            ours = [k for k in keys if self._is_ours(k, proxies) or self._is_ours(base.get(x, k), proxies)]
+            for key in ours:
+                if id(key) in then:
+                    base.__setitem__(x, key, then[id(key)])
+                else:
+                    base.__delitem__(x, key)
+            return bool(ours)
+        ours = [item for item in base.__iter__(x) if self._is_ours(item, proxies)]
+        if ours and issubclass(base, set):
+            base.difference_update(x, ours)
+        elif ours and issubclass(base, (list, deque)):
+            base.clear(x)
+            base.extend(x, items.then)
+        return bool(ours)
+
+    def _restore_attribute(self, x: Any, n: str) -> str:
+        """Set an attribute back to what it was, and return its place."""
+        places = [*self.places, *[place for group in self.groups.values() for place in group.places]]
+        then = next((p.then for p in places if p.source is x and p.key == n and p.kind in (ATTRIBUTE, CLASS)), MISSING)
+        change: Any = type if isinstance(x, type) else object
+        if then is MISSING:
+            change.__delattr__(x, n)
+        else:
+            change.__setattr__(x, n, then)
+        return f"{x.__name__ if isinstance(x, type) else type(x).__name__}.{n}"
+
     def release(self) -> None:
         self._made, self._originals, self._views, self._frozen, self.seen, self.recorder = {}, {}, {}, {}, {}, None
         self._derived = {}
@@ -907,7 +1014,7 @@ MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
     BuiltinFunctionType: Proxies._builtin, MethodWrapperType: Proxies._builtin,
     operator.methodcaller: Proxies._caller, LRU_CACHE: Proxies._cached,
     ModuleType: Proxies._module, list: Proxies._list, tuple: Proxies._tuple, set: Proxies._set,
-    attrgetter: Proxies._getter,
+    attrgetter: Proxies._getter, weakref.WeakKeyDictionary: Proxies._weak_keys,
     frozenset: Proxies._set, np.ndarray: Proxies._array, deque: Proxies._list, SimpleNamespace: Proxies._object,
     **dict.fromkeys((dict, defaultdict, OrderedDict, Counter, MappingProxyType), Proxies._dict),
 }  # fmt: skip

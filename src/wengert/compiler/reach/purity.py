@@ -45,6 +45,7 @@ from wengert.compiler.code import (
 from wengert.compiler.reach.call_trace import CallTrace, is_aside
 from wengert.compiler.reach.proxies import CELL, READS_ALL, closes_over, has, inner, own, spelt, walks
 from wengert.compiler.reach.randomness import SHARED, draws_for_all, is_alone, random_state
+from wengert.compiler.reach.settings import numpy_errors
 from wengert.compiler.traced import SWITCHES, watching
 from wengert.engine import Value
 from wengert.ops import TABLE
@@ -91,6 +92,7 @@ class PurityCheck:
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
         instead: what to write instead, if each run has that change.
         changed: the object that was changed; None for an import.
+        numpy_errors: those that `np.seterr` lets NumPy raise, or call a function for.
         asks_abstract: True if it asks whether an object is of an abstract class, with which others may be registered.
         draws: True if it was seen to call a random number generator that all threads share.
         path: the calls that were made.
@@ -108,6 +110,7 @@ class PurityCheck:
         self.changed: Any = None
         self.draws: bool = False
         self.asks_abstract: bool = False
+        self.numpy_errors: tuple[str, ...] = numpy_errors()
         self.operations: int = 0  # the nodes that the run computed
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})

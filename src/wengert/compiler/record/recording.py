@@ -373,11 +373,18 @@ class _Trace:
                 self.result = result_of(path.follow(run))
         finally:
             self.recorder.open = False
+            kept = self.proxies.take_back()
         self.recorded = operations_since(self.recorder.began)
         if self.recorder.is_broken_off:  # whatever the function has made of it
             raise TooLarge
         if self.recorder.fallback_reason:
             raise (Undecided if self.recorder.is_undecided else Unrecordable)(self.recorder.fallback_reason)
+        if self.recorder.by_numpy:
+            self.proxies.note_errors(watch.numpy_errors)
+        if kept:
+            raise Unrecordable(
+                f"it writes to {kept} while it is recorded, and not otherwise: keep it in a plain dict, list or object"
+            )
         if path.steps != watch.path.steps:
             pairs = itertools.zip_longest(watch.path.steps, path.steps)
             step = next(plain or traced for plain, traced in pairs if plain != traced)

@@ -59,12 +59,13 @@ def too_many_kinds() -> str:
 
 def too_many(specializations: Sequence[Specialization]) -> str:
     """Explain why there are so many specializations, and what to write instead."""
-    names = sorted({made.stale_capture() for made in specializations} - {""})
-    if len(names) == 1:
+    changed = [made.stale_capture() for made in specializations]
+    several = [made.guards for made, name in zip(specializations, changed, strict=True) if not name]
+    names = sorted({*changed} - {""})
+    if len(several) < 2 and len(names) == 1:
         return f"it reads {names[0]}, which changes between calls: make {names[0]} an argument"
-    if names:
+    if len(several) < 2:
         return f"it reads {' and '.join(names)}, which change between calls: make them arguments"
-    several = [made.guards for made in specializations]
     return (
         f"it takes more than {policy.SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
         f"{lines_apart(several)}: {instead_of(_differing(several)[:SHOWN])}"

@@ -5,6 +5,7 @@ from wengert.compiler.traced.comparisons import HOLDS
 from wengert.compiler.traced.recorder import (
     PATHS,
     SWITCHES,
+    Deferred,
     Guard,
     Mixed,
     Opaque,
@@ -37,8 +38,8 @@ from wengert.compiler.traced.tracers import (
     values_in,
 )
 
-__all__ = ["EXACT", "FINITE", "FLOATS", "HOLDS", "PATHS", "STANDINS", "SWITCHES", "Bool", "Guard", "Integer"]
-__all__ += ["Mixed", "ModuleView", "Nesting", "Number", "Opaque", "Pending", "Recorder", "TooLarge", "TracedArray"]
-__all__ += ["Undecided", "Unrecordable", "as_operand", "concrete", "converted", "is_traced", "is_watched"]
-__all__ += ["number_of", "operations_since", "presented", "recorded", "recorder_of_thread", "tracing", "values_in"]
-__all__ += ["watching"]
+__all__ = ["EXACT", "FINITE", "FLOATS", "HOLDS", "PATHS", "STANDINS", "SWITCHES", "Bool", "Deferred", "Guard"]
+__all__ += ["Integer", "Mixed", "ModuleView", "Nesting", "Number", "Opaque", "Pending", "Recorder", "TooLarge"]
+__all__ += ["TracedArray", "Undecided", "Unrecordable", "as_operand", "concrete", "converted", "is_traced"]
+__all__ += ["is_watched", "number_of", "operations_since", "presented", "recorded", "recorder_of_thread", "tracing"]
+__all__ += ["values_in", "watching"]
