@@ -252,3 +252,156 @@ def test_a_dispatch_on_the_class_is_compiled() -> None:
     assert f(2.0).data == pytest.approx(3.6)
     cells = dict(zip(area.dispatch.__code__.co_freevars, area.dispatch.__closure__ or (), strict=True))
     assert list(cells["dispatch_cache"].cell_contents) == [Shape]
+
+
+Pair = collections.namedtuple("Pair", "kind number")
+WAYS: dict[str, Callable[[Any, Any], float]] = {}
+
+
+def kept(f: Callable[[Any, Any], float]) -> Callable[[Any, Any], float]:
+    WAYS[f.__name__] = f
+    return f
+
+
+@kept
+def by_a_named_tuple(held: Any, shape: Any) -> float:
+    key = Pair(type(shape), 1)
+    if key not in held:
+        held[key] = 2.0
+    return held[key]  # type: ignore[no-any-return]
+
+
+@kept
+def with_a_function(held: Any, shape: Any) -> float:
+    key = type(shape)
+    if key not in held:
+        held[key] = 1.0
+        held["function"] = lambda: key
+    return 1.0 * (held["function"]() is key)
+
+
+@kept
+def with_nested_containers(held: Any, shape: Any) -> float:
+    key = type(shape)
+    if key not in held:
+        held[key] = collections.OrderedDict(kind=[key], more=collections.deque([key]), own=Dict(kind=key))
+    return float(len(held[key]))
+
+
+@kept
+def with_one_that_goes(held: Any, shape: Any) -> float:
+    key = type(shape)
+    if key not in held:
+        while len(held) >= 2:
+            held.pop(next(iter(held)))
+        held["kept"] = held[key] = 2.0
+    return float(len(held))
+
+
+@kept
+def with_a_cycle(held: Any, shape: Any) -> float:
+    if "cycle" not in held:
+        held["cycle"] = []
+        held["cycle"].append(held["cycle"])
+    return float(len(held["cycle"]))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("make", [dict, Dict, Ordered, collections.OrderedDict, collections.UserDict, User])
+def test_what_else_a_cache_is_filled_with(way: str, make: Callable[[], Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        held, again, shape, w = make(), make(), Shape(1.5), Value(1.2)
+        compiled = wengert.compile(lambda x: w * x * WAYS[way](held, shape))
+        for n in range(1, 13):
+            wanted = w * (0.1 * n) * WAYS[way](again, shape)
+            assert compiled(0.1 * n).data == pytest.approx(wanted.data)
+    assert list(held) == list(again)
+    for key, item in held.items():
+        if callable(item):
+            assert item() is Shape
+        elif way != "with_a_cycle":
+            assert repr(item) == repr(again[key])
+            assert Shape not in type.__subclasses__(Shape)
+
+
+def test_a_result_that_is_kept_by_class_is_kept_once() -> None:
+    @functools.lru_cache
+    def size(kind: Any) -> float:
+        return 2.0
+
+    shape, w = Shape(1.5), Value(1.2)
+    for key in (type, lambda x: (type(x), 1), lambda x: frozenset([type(x)]), lambda x: helper):
+        size.cache_clear()
+        compiled = wengert.compile(lambda x: w * x * size(key(shape)))  # noqa: B023
+        for n in range(1, 12):
+            assert compiled(0.1 * n).data == pytest.approx(0.24 * n)
+        assert size.cache_info().currsize == 1
+        assert compiled._server.last.specializations[0].checked
+
+
+class Attribute:
+    """A descriptor that keeps what it is set to by the object."""
+
+    def __init__(self) -> None:
+        self.values: Any = weakref.WeakKeyDictionary()
+
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        return self.values[x]
+
+    def __set__(self, x: Any, value: Any) -> None:
+        self.values[x] = value
+
+
+class Tank:
+    level = Attribute()
+
+
+@pytest.mark.parametrize("make", [weakref.WeakKeyDictionary, Weak, collections.UserDict, dict])
+def test_what_is_kept_at_each_call_is_kept_by_each(make: Callable[[], Any]) -> None:
+    for way in ("number", "double", "list", "count"):
+        held, shape, w = make(), Shape(1.5), Value(1.2)
+        held[shape] = [] if way == "list" else 0.0
+
+        def f(x: float) -> Any:
+            if way == "list":  # noqa: B023
+                held[shape].append(x)  # noqa: B023
+            elif way == "count":  # noqa: B023
+                held[shape] += 1  # noqa: B023
+            else:
+                held[shape] = x if way == "number" else 2.0 * x  # noqa: B023
+            return w * x  # noqa: B023
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compiled = wengert.compile(f)
+            for n in range(1, 15):
+                assert compiled(0.1 * n).data == pytest.approx(0.12 * n)
+        last = [0.1 * n for n in range(1, 15)]
+        assert held[shape] == {"number": last[-1], "double": 2.0 * last[-1], "list": last, "count": 14}[way]
+
+
+def test_an_attribute_that_a_descriptor_keeps() -> None:
+    tank, w = Tank(), Value(1.2)
+
+    def f(x: float) -> Any:
+        tank.level = x + 1.0
+        return w * x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = wengert.compile(f)
+        for n in range(1, 15):
+            compiled(0.1 * n)
+            assert tank.level == 0.1 * n + 1.0
+
+
+def test_lists_that_are_shared_many_times_are_looked_at_once() -> None:
+    shared: list[Any] = [1.5, 2.0]
+    for _ in range(60):
+        shared = [shared, shared]
+    held, w = Dict(shared=shared, factor=2.0), Value(1.2)
+    compiled = wengert.compile(lambda x: w * x * held["factor"])
+    for n in range(6):
+        assert compiled(0.5 * n).data == pytest.approx(1.2 * n)
+    assert compiled._server.last.specializations

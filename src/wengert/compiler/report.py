@@ -21,6 +21,7 @@ PASSING = (
     "objects at each call"
 )
 PROFILER = "while a profiler ran, so nothing was recorded: call it a few times, or prepare(*args), before it starts"
+NUMPY_ERRORS = "while np.seterr or np.errstate lets NumPy do more than warn: set it to 'warn' or 'ignore' around them"
 THREADS = "while another thread recorded it, or it called itself: call it once, or prepare(*args), before threads start"
 WITHIN = "within another compiled function, whose program includes it"
 

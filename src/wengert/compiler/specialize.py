@@ -27,7 +27,7 @@ from wengert.compiler.call import CacheEntry, same
 from wengert.compiler.fallback import DIFFERS, Fallback
 from wengert.compiler.lift import Unliftable
 from wengert.compiler.log import log
-from wengert.compiler.reach import DRAWS, DrawsCheck, PurityCheck, is_alone, random_state
+from wengert.compiler.reach import DRAWS, DrawsCheck, PurityCheck, is_alone, numpy_errors, random_state
 from wengert.compiler.record import (
     Candidate,
     Derived,
@@ -38,7 +38,7 @@ from wengert.compiler.record import (
     too_many,
 )
 from wengert.compiler.results import no_number
-from wengert.compiler.traced import Deferred, Undecided, Unrecordable, operations_since
+from wengert.compiler.traced import Undecided, Unrecordable, operations_since
 from wengert.derivatives import derivations_of, result_of, signature_of
 from wengert.engine import Value
 
@@ -61,6 +61,7 @@ class Specializer:
         recorded_directly: signatures for which a derivative itself is recorded, operation by operation.
         began: when the last run that was watched began: see `check`.
         tells_objects: the function may ask whether objects are the same: see `Reader`.
+        uses_numpy: NumPy computes in it, so that nothing is recorded while `np.seterr` lets it raise errors.
     """
 
     def __init__(self, compiled: Any, function: Any, cache: Cache, fallback: Fallback) -> None:
@@ -71,6 +72,7 @@ class Specializer:
         self.recorded_directly: WeakSet[Any] = WeakSet()
         self.began: int = 0
         self.tells_objects: bool = False
+        self.uses_numpy: bool = False
         self._may_record: list[Any] = [None]  # the thread that pops it records
         self._others_draw: bool = False  # random numbers were drawn meanwhile, perhaps by another thread
         _specializers.add(self)
@@ -168,7 +170,19 @@ class Specializer:
 
     def may_record(self, entry: CacheEntry) -> bool:
         """Return True if another specialization may be recorded by now."""
-        return not self.fallback.rests(entry) and (self.compiled.pinned or self.cache.budget.records(entry))
+        if self.fallback.rests(entry) or self._waits_for_numpy(False):
+            return False
+        return bool(self.compiled.pinned or self.cache.budget.records(entry))
+
+    def _waits_for_numpy(self, uses_numpy: bool) -> bool:
+        """Return True while NumPy raises errors, if the function uses NumPy, and count a call for that reason: infinity
+        and nan, which the array program gives instead, may not reach its result.
+        """
+        self.uses_numpy |= uses_numpy
+        if not (self.uses_numpy and numpy_errors()):
+            return False
+        self.fallback.count(report.NUMPY_ERRORS)
+        return True
 
     @contextmanager
     def turn_to_record(self) -> Iterator[bool]:
@@ -211,9 +225,11 @@ class Specializer:
             self.fallback.fall_back(entry, watch.effect)
         elif watch.change and entry.changes >= policy.CHANGES:
             self.fallback.rest(entry, f"{watch.change} at each call: {watch.instead}")
+        if self._waits_for_numpy(watch.before.uses_numpy):
+            return False
         if entry.is_eager or watch.change:  # after a change the next call is watched: it may have filled a cache
             return False
-        tells = watch.tells_objects or (watch.tells_own and arguments.has_equals())
+        tells = watch.asks.tells_objects or (watch.asks.tells_own and arguments.has_equals())
         if tells and not self.tells_objects:
             return self._record_closely(entry, arguments, row, result, watch, run, at_once)
         try:
@@ -223,7 +239,7 @@ class Specializer:
             is_free = at_once or self.compiled.pinned or derived is not None
             trace = functools.partial(record, recorded, arguments, example, result, watch, self.keeps_tuples, nests)
             candidate = self.cache.budget.recording(entry, trace, watch.operations, is_free)
-            if candidate is None:
+            if candidate is None or self._waits_for_numpy(candidate.uses_numpy):
                 return False
             candidate.began, candidate.values = self.began, arguments.values()
             if modes.grad_disabled():
@@ -245,10 +261,6 @@ class Specializer:
             return False
         except Undecided:
             return self._record_closely(entry, arguments, row, result, watch, run, at_once)
-        except Deferred as problem:
-            entry.changes = max(entry.changes, policy.CHANGES)
-            self.fallback.rest(entry, str(problem), warns=not entry.specializations)
-            return False
         except (Unrecordable, Unliftable) as problem:
             self.fallback.fall_back(entry, str(problem))
             return False

@@ -14,7 +14,7 @@ from typing import Any
 
 from wengert._forks import Lock, in_child
 from wengert.compiler.code import is_known, is_standard, profiler
-from wengert.compiler.reach import proxies
+from wengert.compiler.reach import attributes, frozen, places, proxies
 from wengert.compiler.reach.proxies import View
 from wengert.compiler.traced import arrays as traced_arrays
 from wengert.compiler.traced import comparisons, recorder, standins, tracers
@@ -29,7 +29,8 @@ EVENTS = {"call": CALL, "return": RETURN, "c_call": C_CALL, "c_exception": C_EXC
 OF_STANDINS = vars(standins)  # the globals of wrappers around what the function calls
 OF_PROXIES = vars(proxies)  # the globals of the code that derives classes
 REPLACED = {id(f.__code__) for f in standins.OF_PYTHON}
-TRACING = {id(vars(module)) for module in (coerce, comparisons, proxies, recorder, traced_arrays, tracers)}
+OWN = (attributes, coerce, comparisons, frozen, places, proxies, recorder, traced_arrays, tracers)
+TRACING = {id(vars(module)) for module in OWN}
 ANNOTATE = "__annotate__"  # Python 3.14 evaluates a function's annotations when they are read for the first time
 PLAIN = frozenset([type(None), bool, float, int, tracers.Number, Value])  # what such code returns, without items
 
@@ -164,7 +165,7 @@ def handle(trace: Any, frame: Any, what: Any, arg: Any) -> Any:
         else:
             self.steps.append(code)
             if self.proxies is not None and type(seen.names) is not View:
-                self.proxies.uncloned(frame)
+                self.proxies.frozen.uncloned(frame)
     return 0
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SHARED", "draws_for_all", "is_alone", "random_state"]
+__all__ = ["DRAWS", "SHARED", "draws_for_all", "is_alone", "random_state"]
 
+DRAWS = "it draws random numbers: draw them outside of the function, and pass them"
 MERSENNE = 4 * (624 + 1)  # bytes of a Mersenne Twister: its numbers and its position
 WORDS = ctypes.c_uint32 * 3
 SHARED: Any = random.getstate.__self__  # type: ignore[attr-defined]  # the generator behind the functions of `random`

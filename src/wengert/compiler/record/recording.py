@@ -88,6 +88,7 @@ class Candidate:
         result: the numbers of the result; None if it is not known.
         leaves: its Values and numbers, with the graph of the function's own run; none if it has no derivatives.
         values: the Values among the arguments.
+        uses_numpy: what NumPy computes in it may raise errors, as `np.seterr` says.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Candidate:
         self.differentiation: Any = None  # of the program, if a derivative is compiled: see `derived`
         self.began: int = 0  # when the function itself began, in ticks
         self.has_nested: bool = bool(run.nested)
+        self.uses_numpy: bool = run.uses_numpy
         self.elsewhere: list[Any] = run.elsewhere  # what it read, but not from its arguments, if it may tell
         self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
         self._picks: list[Pick] = picks
@@ -150,8 +152,8 @@ class Candidate:
             self.parameters: tuple[Any, ...] = tuple([values[place] for place in places])
             # The numbers at the recording: the user may have changed them since.
             self.numbers: Any = np.array([self._before[n] if n < run.given else values[n]._data for n in places])
-            captured = run.proxies.values()
-            self.captures: Captures = run.proxies.captures(self.parameters, run.constants)
+            captured = run.proxies.places.values()
+            self.captures: Captures = run.proxies.places.captures(self.parameters, run.constants)
             own = [n for n, p in enumerate(self.parameters) if id(p) not in captured]
             self.own: Any = np.array(own, np.int64)
             arrays = self.lifted.program.of_role("param")
@@ -286,7 +288,7 @@ def record(
     if run.parts is not None:
         parts = Parts(result) if parts is None else parts
         with _faults():
-            structure = Structure(parts, run.parts, run.passed, run.chosen, run.recorder.began, watch.seen)
+            structure = Structure(parts, run.parts, run.passed, run.chosen, run.recorder.began, watch.before.objects)
     return Candidate(run, picks, result, parts, structure)
 
 
@@ -329,7 +331,7 @@ class _Trace:
         room: int | None = None,
     ) -> None:
         self.example, self.batched = arguments.numbers(example), arguments.signature.batched
-        self.recorder = Recorder(observes_bools=watch.observes_bools, room=room)
+        self.recorder = Recorder(observes_bools=watch.asks.observes_bools, room=room)
         follow_rules(watch.ran)
         tells = arguments.signature.tells_objects
         self.proxies = self.recorder.proxies = Proxies(
@@ -373,17 +375,19 @@ class _Trace:
                 self.result = result_of(path.follow(run))
         finally:
             self.recorder.open = False
-            kept = self.proxies.take_back()
+            changed = self.proxies.restore()
         self.recorded = operations_since(self.recorder.began)
         if self.recorder.is_broken_off:  # whatever the function has made of it
             raise TooLarge
         if self.recorder.fallback_reason:
             raise (Undecided if self.recorder.is_undecided else Unrecordable)(self.recorder.fallback_reason)
-        if self.recorder.by_numpy:
-            self.proxies.note_errors(watch.numpy_errors)
-        if kept:
+        self.uses_numpy: bool = self.recorder.uses_numpy or watch.before.uses_numpy
+        if self.uses_numpy:
+            self.proxies.places.note_errors()
+        if changed:
             raise Unrecordable(
-                f"it writes to {kept} while it is recorded, and not otherwise: keep it in a plain dict, list or object"
+                f"it changes {changed} while it is recorded, of which no copy can be made: let it be a plain dict, "
+                "list, set or object"
             )
         if path.steps != watch.path.steps:
             pairs = itertools.zip_longest(watch.path.steps, path.steps)
@@ -441,14 +445,14 @@ class _Trace:
         self.constants: frozenset[int] | None = None
         self.shares_floats: bool = False
         if tells:
-            constants, floats = constants_of(watch.ran), self.proxies.floats()
-            self.elsewhere = [*self.proxies.objects(arguments.identities()), *constants]
-            counts = Counter(map(id, [*self.proxies.objects(()), *constants]))
+            constants, floats = constants_of(watch.ran), self.proxies.places.floats()
+            self.elsewhere = [*self.proxies.places.objects(arguments.identities()), *constants]
+            counts = Counter(map(id, [*self.proxies.places.objects(()), *constants]))
             self.shares_floats = any(counts[id(x)] > 1 for x in floats)
             self.constants = None if fixes_floats else frozenset(counts.keys() - set(map(id, floats)))
         self.proxies.release()
         self.graphs = [each.graph(inputs) for each in self.nested]
-        began, captured = self.recorder.began, self.proxies.values() if self.nested else ()
+        began, captured = self.recorder.began, self.proxies.places.values() if self.nested else ()
         of_nested = [x for each in self.nested for _, before in each.inputs.values() for x in before]
         every = [x for graph in self.graphs for x in graph.values]
         of_nested += [x for x in every if x._made < began or id(x) in captured]
@@ -491,7 +495,7 @@ class _Trace:
         made = []
         for guard in self.guards:
             sides = (guard.left, guard.right)
-            both = [names.get(id(x)) or (isinstance(x, Value) and self.proxies.name_of(x)) or x for x in sides]
+            both = [names.get(id(x)) or (isinstance(x, Value) and self.proxies.places.name_of(x)) or x for x in sides]
             left, right = [side._data if isinstance(side, Value) else side for side in both]
             made.append(guard.without_values(in_words(guard.how, left, right, guard.outcome)))
         return made
@@ -669,7 +673,7 @@ class _Trace:
             place |= {id(x): bisect_left(graph.values, _age(x), key=_age) for x in values if id(x) not in place}
         source = np.where(is_leaf, CONST, VALUE)
         source[: bisect_left(graph.values, self.recorder.began, key=_age)] = PARAM  # older Values come first
-        captured = self.proxies.values()
+        captured = self.proxies.places.values()
         source[[place[x] for x in captured.intersection(place)]] = PARAM
         places: dict[str, Ints] = {}
         arrays = [(name, [id(x) for x in made.reshape(-1)], made.shape) for name, made in self.inputs.items()]
@@ -683,7 +687,7 @@ class _Trace:
             name: np.array([place[id(x)] for x in values], np.int64).reshape(shape)
             for name, (values, shape) in outputs.items()
         }
-        blocks = self.proxies.blocks(place)
+        blocks = self.proxies.places.blocks(place)
         return lift(graph, source, places, wanted, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
 
 

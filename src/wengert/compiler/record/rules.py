@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.call import MISSING, look
+from wengert.compiler.call import MISSING
 from wengert.compiler.code import PLAIN, computing
-from wengert.compiler.reach import CELL
+from wengert.compiler.reach import held_by
 from wengert.compiler.traced import (
     PATHS,
     STANDINS,
@@ -183,8 +183,7 @@ def functions_of(op: Op) -> list[FunctionType] | None:
 def _named(f: FunctionType) -> list[Any] | None:
     """Return the objects that a function's code names; None if it stores anything but its own variables."""
     codes, attributes = [f.__code__], set()
-    named = [look(CELL, cell, None) for cell in f.__closure__ or ()]
-    named += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+    named = [part for part, _ in held_by(f, f.__name__)]
     for code in codes:
         codes += [x for x in code.co_consts if isinstance(x, CodeType)]
         steps = computing(code)

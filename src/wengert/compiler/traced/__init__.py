@@ -5,7 +5,6 @@ from wengert.compiler.traced.comparisons import HOLDS
 from wengert.compiler.traced.recorder import (
     PATHS,
     SWITCHES,
-    Deferred,
     Guard,
     Mixed,
     Opaque,
@@ -38,7 +37,7 @@ from wengert.compiler.traced.tracers import (
     values_in,
 )
 
-__all__ = ["EXACT", "FINITE", "FLOATS", "HOLDS", "PATHS", "STANDINS", "SWITCHES", "Bool", "Deferred", "Guard"]
+__all__ = ["EXACT", "FINITE", "FLOATS", "HOLDS", "PATHS", "STANDINS", "SWITCHES", "Bool", "Guard"]
 __all__ += ["Integer", "Mixed", "ModuleView", "Nesting", "Number", "Opaque", "Pending", "Recorder", "TooLarge"]
 __all__ += ["TracedArray", "Undecided", "Unrecordable", "as_operand", "concrete", "converted", "is_traced"]
 __all__ += ["is_watched", "number_of", "operations_since", "presented", "recorded", "recorder_of_thread", "tracing"]

@@ -37,7 +37,7 @@ from wengert.engine import Value
 from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
-__all__ = ["PATHS", "Deferred", "Guard", "Mixed", "Opaque", "Recorder", "Undecided", "Unrecordable", "is_watched"]
+__all__ = ["PATHS", "Guard", "Mixed", "Opaque", "Recorder", "Undecided", "Unrecordable", "is_watched"]
 __all__ += ["SWITCHES", "leave", "operations_since", "recorder_of_thread", "tracing", "watching"]
 
 SWITCHES = "it switches to another greenlet: call it where nothing waits, and pass it what it waits for"
@@ -51,10 +51,6 @@ class Unrecordable(Exception):  # noqa: N818  (not an error: a reason to stay wi
 
 class Undecided(Unrecordable):
     """The function asks whether objects are the same of which the signature of the call does not tell."""
-
-
-class Deferred(Unrecordable):
-    """The function cannot be recorded as something is set now; later it may be."""
 
 
 class Opaque(Exception):  # noqa: N818  (a reason to call an operation back)
@@ -115,7 +111,7 @@ class Recorder:
     open: bool = True  # the run has not ended
     observes_bools: bool = False  # the function may ask if a result is True itself: each comparison is a guard
     type_uncertain: bool = False  # a number may be an int or a float
-    by_numpy: bool = False  # NumPy computes a float, and may raise as `np.errstate` says
+    uses_numpy: bool = False  # NumPy computes a float, and may raise as `np.errstate` says
     # While a user's rule is read: the answers to its branches (None: they are guards), and its comparisons so far.
     reading: Any = None
     line: Line | None = None  # the line of a guard, if no code of the user runs

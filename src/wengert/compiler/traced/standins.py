@@ -82,7 +82,7 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
         if not finite or row == "pow":
             computed(function, *xs)  # raises, or the result is exact
         made.number = function(*numbers)
-        made.recorder.by_numpy |= type(made.number) is np.float64
+        made.recorder.uses_numpy |= type(made.number) is np.float64
         return made
 
     return call

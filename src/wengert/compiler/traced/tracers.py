@@ -358,7 +358,7 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
     recorder = _recorder_of(xs)
     if not recorder.open:
         return result
-    recorder.by_numpy |= type(result) is np.float64
+    recorder.uses_numpy |= type(result) is np.float64
     node = BY_NAME[name](*map(as_operand, xs))
     if node._made > recorder.last:
         recorder.break_off()
@@ -421,7 +421,7 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     recorder = x.recorder if type(x) in TRACED else y.recorder
     if not recorder.open:
         return made
-    recorder.by_numpy |= type(made) is np.float64
+    recorder.uses_numpy |= type(made) is np.float64
     node = PYTHON[name](as_operand(x), as_operand(y))
     if node._made > recorder.last:
         recorder.break_off()
