@@ -85,9 +85,9 @@ def dict_of(x: Any) -> Any:
     `__dict__`, or a `__getattribute__` that answers anything: it is not asked.
     """
     for base in type(x).__mro__:
-        found: Any = vars(base).get("__dict__")
-        if type(found) in (GetSetDescriptorType, MemberDescriptorType):  # of C
-            return found.__get__(x)
+        descriptor: Any = vars(base).get("__dict__")
+        if type(descriptor) in (GetSetDescriptorType, MemberDescriptorType):  # of C
+            return descriptor.__get__(x)
     return {}
 
 
@@ -448,18 +448,18 @@ class Captures:
         place: Place
         items: Items
         numbers: BulkNumbers
-        found: list[Any] = []
+        floats: list[Any] = []
         for place in self.places:
             if place.leaf is not None:
-                found.append(look(place.kind, place.source() if place.is_weak else place.source, place.key))
+                floats.append(look(place.kind, place.source() if place.is_weak else place.source, place.key))
         for items in self.items:
             if items.leaves is not None:
                 several = list(items.source if items.keys is None else items.source.values())
-                found += [x for x, leaf in zip(several, items.leaves, strict=False) if leaf is not None]
+                floats += [x for x, leaf in zip(several, items.leaves, strict=False) if leaf is not None]
         for numbers in self.numbers:
             if type(numbers.source) is list:
-                found += numbers.source
-        return found
+                floats += numbers.source
+        return floats
 
     def _shared(self) -> str:
         """Say which captured floats are the same object, or one that the function has otherwise; empty if none is."""
@@ -473,7 +473,7 @@ class Captures:
         places = [*self.places, *[place for group in self.groups for place in group.places]]
         return any(place.source is owner and place.key == name for place in places)
 
-    def stale(self, target: Int, known: Captures | None = None) -> str:
+    def stale(self, target: Int, unchanged: Captures | None = None) -> str:
         """Read the captured floats into the parameters at `target`; return the name of a capture that has changed, or
         an empty string. `known` has just been found unchanged: nearly always it is of another way through the program,
         which has read the same.
@@ -483,8 +483,8 @@ class Captures:
         group: PlaceGroup
         numbers: BulkNumbers
         row, count = 0, len(self.by_row)
-        if known is not None and known.fixed == self.fixed:
-            row = self.fixed if memory.are_same(self.rows_at, known.rows_at, 4 * self.fixed) else 0
+        if unchanged is not None and unchanged.fixed == self.fixed:
+            row = self.fixed if memory.are_same(self.rows_at, unchanged.rows_at, 4 * self.fixed) else 0
         while (row := memory.first_changed(self.rows_at, row, count, target, _missing)) < count:
             if row < len(self.groups):  # first, as reading an object would run a property that its class has since got
                 group = self.by_row[row]
