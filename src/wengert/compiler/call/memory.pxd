@@ -247,16 +247,16 @@ cdef extern from *:
 
     CYTHON_UNUSED static PyObject *wengert_attribute(PyObject *x, PyObject *name, PyObject *missing)
     {
-        PyObject *found = _PyObject_GenericGetAttrWithDict(x, name, NULL, 1);
-        if (!found) {
+        PyObject *attribute = _PyObject_GenericGetAttrWithDict(x, name, NULL, 1);
+        if (!attribute) {
             if (PyErr_Occurred()) {
                 if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
                 PyErr_Clear();
             }
-            found = missing;
-            Py_INCREF(found);
+            attribute = missing;
+            Py_INCREF(attribute);
         }
-        return found;
+        return attribute;
     }
 
     static CYTHON_INLINE int wengert_is_defined(PyObject *f, PyObject *code, PyObject *defaults)
@@ -271,29 +271,29 @@ cdef extern from *:
     {
         for (; row < count; row++) {
             const long long *each = (const long long *)(intptr_t)rows + 4 * row, then = each[3];
-            PyObject *source = (PyObject *)(intptr_t)each[1], *found;
+            PyObject *source = (PyObject *)(intptr_t)each[1], *now;
             switch (each[0]) {
                 case 0: case 5:
-                    found = PyDict_GetItemWithError(source, (PyObject *)(intptr_t)each[2]);
-                    if (!found && PyErr_Occurred()) { PyErr_Clear(); return row; }
+                    now = PyDict_GetItemWithError(source, (PyObject *)(intptr_t)each[2]);
+                    if (!now && PyErr_Occurred()) { PyErr_Clear(); return row; }
                     break;
-                case 1: case 6: found = PyCell_GET(source); break;
+                case 1: case 6: now = PyCell_GET(source); break;
                 case 2:
                     if (!wengert_is_defined(source, (PyObject *)(intptr_t)then, (PyObject *)(intptr_t)each[2])) return row;
                     continue;
                 case 7:
-                    if (PyContextVar_Get(source, NULL, &found) < 0) { PyErr_Clear(); return row; }
-                    Py_XDECREF(found);  /* the context holds it */
-                    if (found && (long long)(intptr_t)found == then) continue;
+                    if (PyContextVar_Get(source, NULL, &now) < 0) { PyErr_Clear(); return row; }
+                    Py_XDECREF(now);  /* the context holds it */
+                    if (now && (long long)(intptr_t)now == then) continue;
                     return row;
                 case 3: if (then && ((PyTypeObject *)source)->tp_version_tag == then) continue; return row;
-                default: found = PyList_GET_ITEM(source, 0);
+                default: now = PyList_GET_ITEM(source, 0);
             }
             if (each[0] < 5) {
-                if ((found ? found : missing) != (PyObject *)(intptr_t)then) return row;
+                if ((now ? now : missing) != (PyObject *)(intptr_t)then) return row;
             } else {
-                if (!found || !PyFloat_CheckExact(found)) return row;
-                if (then >= 0) ((double *)(intptr_t)target)[then] = PyFloat_AS_DOUBLE(found);
+                if (!now || !PyFloat_CheckExact(now)) return row;
+                if (then >= 0) ((double *)(intptr_t)target)[then] = PyFloat_AS_DOUBLE(now);
             }
         }
         return count;
