@@ -50,8 +50,8 @@ class CacheEntry:
         examples: the number of examples in them.
         is_thorough: True if each call whose number is a power of two is compared with the function.
         latest: the specialization that served last.
-        elsewhere: by identity the objects that recorded runs read, but not from the arguments, of a function that may
-            ask whether an argument is one; else None.
+        elsewhere: the objects that recorded runs read elsewhere than from the arguments, by their ids, if the function
+            may compare an argument with one by identity; else None.
         slow_reading: why no readers read the arguments of its calls; empty if they do.
     """
 
@@ -404,8 +404,8 @@ class Call:
             sweeps = with_grads
             if spec.build is not None:
                 with_grads = with_grads and len(spec.places) + len(values) > 0
-                # A long call's sweep comes with its gradient; but not while calls are compared with the function, and
-                # not by NumPy, whose rules may raise, which is an error of the call.
+                # A long call runs backward only when a gradient is asked for; but at once while calls are compared with
+                # the function, and with NumPy, whose rules may raise: an error of the call itself.
                 later = spec.uncompiled is not None and spec.checked >= CHECKED_CALLS and spec.limit > 1
                 sweeps = with_grads and not later
                 if sweeps:  # the derivatives of the results' sum, to see whether they are finite
@@ -468,8 +468,8 @@ class Call:
         """Run each example of a batch by the first specialization whose guards pass for it, and return the result. If
         rows are left, `partial` has the array of the other results or, for a mean or a sum, the node of their sum.
 
-        There is a workspace of each specialization; `first` is that of the first one that can run. The order of
-        additions does not depend on which specialization a strip was given to first.
+        `spaces` has a workspace of each specialization, and `first` is that of the first one whose captures are
+        unchanged. The order of additions does not depend on which specialization tried a strip first.
         """
         entry, spec, at = self.entry, first.spec, 0
         results = entry.numpy.empty((count, *(spec.shape or ()))) if how == "map" else None
@@ -546,7 +546,7 @@ class Call:
         return True
 
     def _note_share(self, spec: Any, rows: Any) -> None:
-        """Note which specialization served some rows; its rows of one strip are enough to compare."""
+        """Note which specialization served some rows. Those of its first strip are enough for a check."""
         for other, _ in self.shares:
             if other is spec:
                 return

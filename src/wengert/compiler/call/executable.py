@@ -203,7 +203,7 @@ class Workspace:
         self.keepalive: Any = [None] * arity  # the arrays that the addresses point to
         self.reused: Any = self.keepalive[:]  # the reused arrays of a `Call`, which never move, and their addresses
         self.reused_at: Any = numpy.zeros(arity, numpy.int64)
-        self.validated: Any = self.keepalive[:]  # those among them that are known to be of the input's kind
+        self.validated: Any = self.keepalive[:]  # those of them whose shape and type have been checked
         self.memory: list[Any] = []
         self.input_grads, self.input_grads_at, self.input_grads_count = numpy.zeros(0), 0, 0
         self.work = self.sides_at = self.sides_step = 0

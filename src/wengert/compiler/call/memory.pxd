@@ -114,7 +114,7 @@ cdef extern from *:
     {
         const double *x = (const double *)(intptr_t)left, *y = (const double *)(intptr_t)right;
         int wrong = 0;
-        double held[8] = {0.0}; /* how often: as doubles, for which any processor has instructions for several */
+        double held[8] = {0.0}; /* how often the test held; doubles, which any processor adds several at a time */
         long long i = 0;
         #define WENGERT_EACH(test) \
             if (left_step == 1 && right_step == 0) { \
@@ -158,7 +158,7 @@ cdef extern from *:
     CYTHON_UNUSED static int wengert_finite(long long at, long long n)
     {
         const unsigned long long *x = (const unsigned long long *)(intptr_t)at, ones = 2047ULL << 52;
-        unsigned long long bits = 0; /* its sign is set once all bits of an exponent were */
+        unsigned long long bits = 0; /* the sign bit is set once all bits of an exponent are set */
         for (long long i = 0; i < n; i++) bits |= (x[i] & ones) + (1ULL << 52);
         return !(bits >> 63);
     }
@@ -171,7 +171,7 @@ cdef extern from *:
         long long i = 0, same = 0;
         for (; i + 4 <= n; i += 4)
             for (int k = 0; k < 4; k++)
-                sums[k] += (x[i + k] > least ? 1.0 : -1.0) * (y[i + k] > other ? 1.0 : -1.0); /* the same less the others */
+                sums[k] += (x[i + k] > least ? 1.0 : -1.0) * (y[i + k] > other ? 1.0 : -1.0); /* those that agree less the others */
         for (; i < n; i++) same += (x[i] > least) == (y[i] > other);
         return same + n / 4 * 2 + (long long)(sums[0] + sums[1] + sums[2] + sums[3]) / 2;
     }
