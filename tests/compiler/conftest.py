@@ -30,11 +30,11 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
         if entry.candidate is None or not server.specializer.compile(entry):
             return result
         ran = server.run(entry, arguments, 1, how)
-        if ran.found is None:
+        if ran.result is None:
             return result
         plain = arguments.prepared(server.function, 0)() if how else result
         ((made, _),) = ran.served()
-        return ran.found if server.checks.matches(entry, made, arguments, 0, plain) else result
+        return ran.result if server.checks.matches(entry, made, arguments, 0, plain) else result
 
     def first_single(server: Server, arguments: Any) -> Any:
         return by_program(server, arguments, "", single(server, arguments))

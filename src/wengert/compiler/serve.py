@@ -101,8 +101,8 @@ class Server:
         own = self.own_results(arguments)
         while not (entry.is_eager or self.must_be_eager()):
             ran = self.run(entry, arguments, 1, "")
-            if ran.found is not None:
-                return self.checks.single(entry, ran.ran, own, ran.found) if ran.must_check() else ran.found
+            if ran.result is not None:
+                return self.checks.single(entry, ran.ran, own, ran.result) if ran.must_check() else ran.result
             if not ran.was_finite:
                 entry.not_finite += 1
                 break
@@ -124,7 +124,7 @@ class Server:
                     break
                 kept = [(each, np.setdiff1d(range(count) if x is None else x, ran.left)) for each, x in shares]
                 shares = [(each, rows) for each, rows in kept if len(rows)]  # of a map: the function does the others
-            elif ran.found is None:
+            elif ran.result is None:
                 rows = ran.left if shares else range(count)
                 row = next((int(n) for n in rows if int(n) not in own), None)
                 if row is not None:
@@ -141,7 +141,7 @@ class Server:
             checked = dict(own.results)  # also of later rows
             if is_pure and ran.must_check() and not self.checks.batch(entry, shares, arguments, checked):
                 return self.each(arguments, how, checked)
-            result = ran.found
+            result = ran.result
             if result is None:
                 result = self.mixed(entry, arguments, how, ran.partial, ran.left, own)
             return entry.finished(result, how)
@@ -182,7 +182,7 @@ class Server:
         if not row:
             return None
         ran = self.run(entry, arguments, row, "sum")
-        total = ran.partial if ran.found is None else ran.found
+        total = ran.partial if ran.result is None else ran.result
         return total if total is None or how == "sum" else total * (1.0 / arguments.count())
 
     def own_results(self, arguments: Arguments) -> OwnResults:
@@ -249,8 +249,8 @@ class Server:
                 return
             ran = self.run(entry, arguments, 1, "")
             if ran.ran is not None:
-                if ran.found is not None:
-                    self.checks.single(entry, ran.ran, own, ran.found)
+                if ran.result is not None:
+                    self.checks.single(entry, ran.ran, own, ran.result)
                     ran.ran.checked = policy.CHECKED_CALLS
                 return
             if not self.advance(entry, 0, own, ran, at_once=True) and own.watch is None:

@@ -22,12 +22,12 @@ cdef class CacheEntry:
     cdef Py_ssize_t first, last, arity
     cdef object numpy, ndarray
     cpdef bint is_current(self, Call call) except -1
-    cpdef object finished(self, object found, str how)
+    cpdef object finished(self, object result, str how)
     cpdef Call acquire(self)
 @cython.final
 cdef class Call:
     cdef CacheEntry entry
-    cdef public object found, left, partial, ran
+    cdef public object result, left, partial, ran
     cdef readonly list shares
     cdef readonly bint was_finite, was_computed
     cdef bint has_float, is_split
@@ -35,7 +35,7 @@ cdef class Call:
     cdef long long[::1] memory_at
     cdef Py_ssize_t count
     cdef object release(self)
-    @cython.locals(entry=CacheEntry, made=Executable)
+    @cython.locals(entry=CacheEntry, spec=Executable)
     cpdef bint must_check(self) except -1
     cpdef list served(self)
     @cython.locals(entry=CacheEntry, n=Py_ssize_t, given=Py_ssize_t, reader=ArgumentReader)
@@ -55,15 +55,15 @@ cdef class Call:
     cdef Py_ssize_t _fill(self, ArgumentReader reader, object x, Py_ssize_t axis, long long at) except -1
     @cython.locals(number="long long", end="long long", is_bool=bint)
     cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at, Py_ssize_t length) except -1
-    @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, known=Captures, with_grads=bint, later=bint, sweeps=bint, value=double)
+    @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, unchanged=Captures, with_grads=bint, later=bint, sweeps=bint, value=double)
     cdef object run_one(self, list arrays, list values, bint disabled)
     @cython.locals(with_grads=bint, scale=double, spaces=list, first=Workspace)
     cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)
-    @cython.locals(entry=CacheEntry, made=Executable, left=list, at=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
+    @cython.locals(entry=CacheEntry, spec=Executable, left=list, at=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
     cdef object _in_strips(self, list spaces, Workspace first, list arrays, Py_ssize_t count, str how, bint with_grads, double scale)
     @cython.locals(count=Py_ssize_t, is_whole=bint)
     cdef bint _split(self, list spaces, Workspace first, list arrays, Py_ssize_t at, Py_ssize_t end, bint with_grads, double scale, object results, list left) except -1
-    cdef object _note_share(self, object made, object rows)
+    cdef object _note_share(self, object spec, object rows)
     cdef object _mapped(self, object values, object dtype, bint are_finite)
     @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
     cdef object _reduced(self, double value, object spaces, Workspace first, bint with_grads)

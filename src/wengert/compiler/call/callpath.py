@@ -50,8 +50,8 @@ class CacheEntry:
         examples: the number of examples in them.
         is_thorough: True if each call whose number is a power of two is compared with the function.
         latest: the specialization that served last.
-        elsewhere: by identity the objects that recorded runs read, but not from the arguments, of a function that may
-            ask whether an argument is one; else None.
+        elsewhere: the objects that recorded runs read elsewhere than from the arguments, by their ids, if the function
+            may compare an argument with one by identity; else None.
         slow_reading: why no readers read the arguments of its calls; empty if they do.
     """
 
@@ -96,9 +96,9 @@ class CacheEntry:
         """Return True if nothing was recorded since the call tried the specializations."""
         return self.candidate is None and self.specializations is call.tried
 
-    def finished(self, found: Any, how: str) -> Any:
+    def finished(self, result: Any, how: str) -> Any:
         """Return the result of a batch in its structure."""
-        return found if self.layout is None or how != "map" else self.layout.build(found)
+        return result if self.layout is None or how != "map" else self.layout.build(result)
 
     def acquire(self) -> Call:
         """Return a `Call` that nobody else uses; one that is never released goes to the garbage collector."""
@@ -118,6 +118,7 @@ class Call:
         shares: if several served a batch, pairs of a specialization and its rows.
         was_finite: True if all numbers were finite.
         was_computed: True if no operation raised an error.
+        result: of the last `run`; None where `run_one` and `run_batch` return None.
     """
 
     def __init__(self, entry: CacheEntry) -> None:
@@ -133,7 +134,7 @@ class Call:
         self.was_finite: Any = True
         self.was_computed: Any = True
         self.tried: list[Any] = []
-        self.found: Any = None
+        self.result: Any = None
         self.left: Any = ()
         self.partial: Any = None
         self.ran: Any = None
@@ -144,15 +145,15 @@ class Call:
 
     def must_check(self) -> bool:
         """Return True if this call, which is counted and was just served, is to be compared with the function."""
-        made: Executable
+        spec: Executable
         entry = self.entry
         if entry.is_thorough and not entry.calls & (entry.calls - 1):
             return True
         if self.ran is not None:
-            made = self.ran
-            return bool(made.checked < CHECKED_CALLS)
-        for made, _ in self.shares:  # noqa: SIM110  (a generator takes longer than all the rest)
-            if made.checked < CHECKED_CALLS:
+            spec = self.ran
+            return bool(spec.checked < CHECKED_CALLS)
+        for spec, _ in self.shares:  # noqa: SIM110  (a generator takes longer than all the rest)
+            if spec.checked < CHECKED_CALLS:
                 return True
         return False
 
@@ -253,16 +254,16 @@ class Call:
             return False  # interpreted, NumPy reads lists faster
         if batched and (type(x) is not list or not self._matches_count(len(x))):
             return False
-        made, at = self.memory[reader.place], self.memory_at[reader.place]
-        if made is None or batched:
+        array, at = self.memory[reader.place], self.memory_at[reader.place]
+        if array is None or batched:
             shape = (self.count, *reader.shape) if batched else reader.shape
-            made = entry.numpy.empty(shape, entry.numpy.int64 if reader.is_int else entry.numpy.float64)
-            at = memory.address(made, reader.is_int, reader.shape, -1 if batched else 0)
+            array = entry.numpy.empty(shape, entry.numpy.int64 if reader.is_int else entry.numpy.float64)
+            at = memory.address(array, reader.is_int, reader.shape, -1 if batched else 0)
             if not at:
                 return False
             if not batched:
-                self.memory[reader.place], self.memory_at[reader.place] = made, at
-        self.arrays[reader.place] = made
+                self.memory[reader.place], self.memory_at[reader.place] = array, at
+        self.arrays[reader.place] = array
         self.has_float = False
         end = self._fill_rows(reader, x, at) if batched else self._fill(reader, x, 0, at)
         return end != 0 and (reader.expected is not float or self.has_float)
@@ -372,64 +373,65 @@ class Call:
         """Python-visible wrapper of `run_one`, and of `run_batch` if `how` is not empty."""
         self.tried = self.entry.specializations
         if how:
-            self.found = self.run_batch(arrays, count, how, disabled)
+            self.result = self.run_batch(arrays, count, how, disabled)
         else:
-            self.found = self.run_one(arrays, values, disabled)
+            self.result = self.run_one(arrays, values, disabled)
 
     def run_one(self, arrays: list[Any], values: list[Any], disabled: bool) -> Any:
         """Return the result of the first specialization whose guards pass, and note that it `ran`; None if there is
         none, or its result is not finite.
         """
-        made: Executable
+        spec: Executable
         space: Workspace
         entry = self.entry
-        several, known = entry.specializations, None
+        several, unchanged = entry.specializations, None
         self.was_finite = True
         self.ran = None
         for n in range(len(several)):
-            made = several[n]
-            space = memory.pop(made.pool)
+            spec = several[n]
+            space = memory.pop(spec.pool)
             if space is None:
-                space = Workspace(made)
-            if made.captures.stale(space.params_at, known):
+                space = Workspace(spec)
+            if spec.captures.stale(space.params_at, unchanged):
                 space.release()
                 continue
-            known = made.captures if made.limit > 1 and made.unlocked_from > 1 else None  # its run runs no other code
+            # Machine code that keeps the lock changes no capture: the next specialization skips those checked here.
+            unchanged = spec.captures if spec.limit > 1 and spec.unlocked_from > 1 else None
             space.load()
             if arrays is self.arrays and space.reused is not self.memory:
                 space.reused, space.reused_at = self.memory, self.memory_at
-            with_grads = not (disabled or made.is_number)
+            with_grads = not (disabled or spec.is_number)
             sweeps = with_grads
-            if made.build is not None:
-                with_grads = with_grads and len(made.places) + len(values) > 0
-                # A long call's sweep comes with its gradient; but not while calls are compared with the function, and
-                # not by NumPy, whose rules may raise, which is an error of the call.
-                later = made.uncompiled is not None and made.checked >= CHECKED_CALLS and made.limit > 1
+            if spec.build is not None:
+                with_grads = with_grads and len(spec.places) + len(values) > 0
+                # A long call runs backward only when a gradient is asked for; but at once while calls are compared with
+                # the function, and with NumPy, whose rules may raise: an error of the call itself.
+                later = spec.uncompiled is not None and spec.checked >= CHECKED_CALLS and spec.limit > 1
                 sweeps = with_grads and not later
                 if sweeps:  # the derivatives of the results' sum, to see whether they are finite
-                    space.set_cotangents(made.computed)
+                    space.set_cotangents(spec.computed)
             if not space.run(arrays, 1, sweeps, 1.0) or not space.guards_pass(0, 1):
                 space.release()
                 continue
-            self.ran = entry.latest = made
-            found = None
-            if made.build is not None:
+            self.ran = entry.latest = spec
+            result = None
+            if spec.build is not None:
                 if not sweeps or space.is_finite():
-                    found = space.build_result(arrays, values, with_grads)
-                self.was_finite = found is not None
+                    result = space.build_result(arrays, values, with_grads)
+                self.was_finite = result is not None
                 space.release()
-                return found
+                return result
             value = space.value()
             if not memory.isfinite(value) or (with_grads and not space.is_finite()):
                 self.was_finite = False
             elif with_grads:
-                found = space.node(value, values)
-            elif not made.is_number:
-                found = Value(value)
+                result = space.node(value, values)
+            elif not spec.is_number:
+                result = Value(value)
             else:
-                found = value if made.kind is float else made.kind(value)
+                result = value if spec.kind is float else spec.kind(value)
             space.release()
-            return found
+            return result
         return None
 
     def run_batch(self, arrays: list[Any], count: Int, how: str, disabled: bool) -> Any:
@@ -445,19 +447,19 @@ class Call:
         self.ran, self.shares = None, []
         with_grads, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
         spaces, first = [], None  # type: ignore[assignment]
-        for made in self.entry.specializations:
-            # `made.acquire()` is slower: Cython looks for an override in a Python subclass
-            space = Executable.acquire(made)
+        for spec in self.entry.specializations:
+            # `spec.acquire()` is slower: Cython looks for an override in a Python subclass
+            space = Executable.acquire(spec)
             space.begin(count, 0 if first is None else first.strip, with_grads)
             if first is None and space.is_ready(None):
                 first = space
             spaces.append(space)
-        found = None
+        result = None
         if first is not None:
-            found = self._in_strips(spaces, first, arrays, count, how, with_grads, scale)
+            result = self._in_strips(spaces, first, arrays, count, how, with_grads, scale)
         for space in spaces:
             space.release()
-        return found
+        return result
 
     def _in_strips(
         self, spaces: list[Any], first: Workspace, arrays: list[Any], count: Int, how: str, with_grads: bool,
@@ -466,47 +468,47 @@ class Call:
         """Run each example of a batch by the first specialization whose guards pass for it, and return the result. If
         rows are left, `partial` has the array of the other results or, for a mean or a sum, the node of their sum.
 
-        There is a workspace of each specialization; `first` is that of the first one that can run. The order of
-        additions does not depend on which specialization a strip was given to first.
+        `spaces` has a workspace of each specialization, and `first` is that of the first one whose captures are
+        unchanged. The order of additions does not depend on which specialization tried a strip first.
         """
-        entry, made, at = self.entry, first.made, 0
-        results = entry.numpy.empty((count, *(made.shape or ()))) if how == "map" else None
+        entry, spec, at = self.entry, first.spec, 0
+        results = entry.numpy.empty((count, *(spec.shape or ()))) if how == "map" else None
         left: list[Any] = []
         while at < count:
             start = at
             if not self.is_split:
                 at = first.run_strips(arrays, at, count, with_grads, scale, results)
                 if at > start:
-                    entry.latest = made
+                    entry.latest = spec
                     if at - start == count:
-                        self.ran = made
+                        self.ran = spec
                     else:
-                        self._note_share(made, range(start, at))
+                        self._note_share(spec, range(start, at))
             if at < count:
                 end = at + first.strip if at + first.strip < count else count
                 if not self._split(spaces, first, arrays, at, end, with_grads, scale, results, left):
                     return None
                 at = end
-                if count >= made.unlocked_from:
+                if count >= spec.unlocked_from:
                     memory.let_others()
                     memory.check_signals()
         if self.ran is None and not self.shares:
             self.left = range(count)
             return None
         if results is not None:
-            dtype = None if self.shares else made.dtype
+            dtype = None if self.shares else spec.dtype
             for other, _ in self.shares:
                 dtype = other.dtype if dtype is None else entry.numpy.promote_types(dtype, other.dtype)
-            found = self._mapped(results, dtype, first.finite == count)
-        elif made.is_scalar:
-            found = self._reduced(first.total * scale, spaces if self.ran is None else None, first, with_grads)
+            result = self._mapped(results, dtype, first.finite == count)
+        elif spec.is_scalar:
+            result = self._reduced(first.total * scale, spaces if self.ran is None else None, first, with_grads)
         elif left:  # an example that is left may raise an error, which comes first
-            found = None
+            result = None
         else:
-            raise ArgumentError(f"{how} needs one Value an example, and the function gives {made.shape}: use map")
+            raise ArgumentError(f"{how} needs one Value an example, and the function gives {spec.shape}: use map")
         if not left:
-            return found
-        self.left, self.partial = entry.numpy.concatenate(left), found
+            return result
+        self.left, self.partial = entry.numpy.concatenate(left), result
         return None
 
     def _split(
@@ -514,9 +516,9 @@ class Call:
         scale: float, results: Any, left: list[Any],
     ) -> bool:  # fmt: skip
         """Run a strip by several specializations; False if that is impossible."""
-        made: Executable
+        spec: Executable
         space: Workspace
-        numpy, shape, count = self.entry.numpy, first.made.shape or (), end - at
+        numpy, shape, count = self.entry.numpy, first.spec.shape or (), end - at
         rows = numpy.arange(at, end) if at else None
         values = numpy.empty((count, *shape)) if results is None else results[at:end]
         is_whole = False
@@ -529,13 +531,13 @@ class Call:
                     left.append(at + taken)
                     values[taken] = 0.0
                 break
-            made = space.made
-            if (made.shape or ()) != shape:
+            spec = space.spec
+            if (spec.shape or ()) != shape:
                 return False
             space.add_grads()
-            self.entry.latest = made
+            self.entry.latest = spec
             is_whole = space is first and len(taken) == count
-            self._note_share(made, at + taken if at else taken)
+            self._note_share(spec, at + taken if at else taken)
         self.is_split = not is_whole
         if results is None and is_whole:
             first.total += first.added(count)
@@ -543,12 +545,12 @@ class Call:
             first.total += memory.total(memory.address(values, False, values.shape, 0), count)
         return True
 
-    def _note_share(self, made: Any, rows: Any) -> None:
-        """Note which specialization served some rows; its rows of one strip are enough to compare."""
+    def _note_share(self, spec: Any, rows: Any) -> None:
+        """Note which specialization served some rows. Those of its first strip are enough for a check."""
         for other, _ in self.shares:
-            if other is made:
+            if other is spec:
                 return
-        self.shares.append((made, rows))
+        self.shares.append((spec, rows))
 
     def _mapped(self, values: Any, dtype: Any, are_finite: bool) -> Any:
         """Return the array of results in the function's dtype; None if some are not finite: their rows are `left`."""
@@ -564,7 +566,7 @@ class Call:
         `spaces` is None), or a leaf; None if a number is not finite.
         """
         space: Workspace
-        made: Executable
+        spec: Executable
         self.was_finite = memory.isfinite(value)
         if not with_grads:
             return Value(value) if self.was_finite else None
@@ -572,7 +574,7 @@ class Call:
             first.end()
             self.was_finite = self.was_finite and first.is_finite()
             return first.node(value, NO_VALUES) if self.was_finite else None
-        known: dict[int, Any] = {}  # the index of each parameter among the operands
+        positions: dict[int, Any] = {}  # the index of each parameter among the operands
         operands: list[Any] = []
         sums: list[float] = []
         leaves = True
@@ -580,16 +582,16 @@ class Call:
             if not space.runs:
                 continue
             space.end()
-            made = space.made
-            leaves = leaves and made.leaves
-            for n in range(len(made.places)):
-                p, place = made.operands[n], n
+            spec = space.spec
+            leaves = leaves and spec.leaves
+            for n in range(len(spec.places)):
+                p, place = spec.operands[n], n
                 if n >= len(operands) or operands[n] is not p:  # nearly always they are the same
-                    place = known.setdefault(id(p), len(operands))
+                    place = positions.setdefault(id(p), len(operands))
                     if place == len(operands):
                         operands.append(p)
                         sums.append(0.0)
-                sums[place] += space.g[made.places[n]]
+                sums[place] += space.g[spec.places[n]]
         self.was_finite = self.was_finite and memory.isfinite(sum([grad * grad for grad in sums]))
         if not self.was_finite:
             return None
@@ -653,7 +655,7 @@ class CallPath:
         """
         entry: CacheEntry
         call: Call
-        found, served, must_check, is_eager = None, None, False, False
+        result, served, must_check, is_eager = None, None, False, False
         for entry in self.batches if how else self.ones:
             call = entry.acquire()
             if call.read(args, named):
@@ -669,24 +671,24 @@ class CallPath:
                         call.release()
                         break
                     if how:
-                        found = call.run_batch(call.arrays, count, how, disabled)
+                        result = call.run_batch(call.arrays, count, how, disabled)
                     else:
-                        found = call.run_one(call.arrays, call.values, disabled)
-                    if found is None:
+                        result = call.run_one(call.arrays, call.values, disabled)
+                    if result is None:
                         waits = call.ran is None and entry.examples + 1 < entry.compile_after
                         is_eager = waits and not how
-                    if found is not None or is_eager:
+                    if result is not None or is_eager:
                         entry.calls += 1
                         entry.examples += count
-                    if found is not None and call.must_check():
+                    if result is not None and call.must_check():
                         served, must_check = call.served(), True
                 call.release()
                 break
             call.release()
         if is_eager:
             return self._server.eager(self.function, args, named, how) if how else self.function(*args, **named)
-        if found is None:
+        if result is None:
             return self._server.call(args, named, how)
         if must_check:
-            return self._server.check(entry, served, args, named, how, found)
-        return found if entry.layout is None else entry.finished(found, how)
+            return self._server.check(entry, served, args, named, how, result)
+        return result if entry.layout is None else entry.finished(result, how)

@@ -55,4 +55,4 @@ cdef class Captures:
     cdef long long rows_at
     cdef Py_ssize_t fixed
     @cython.locals(at=Py_ssize_t, row=Py_ssize_t, count=Py_ssize_t)
-    cpdef str stale(self, long long target, Captures known=*)
+    cpdef str stale(self, long long target, Captures unchanged=*)

@@ -85,9 +85,9 @@ def dict_of(x: Any) -> Any:
     `__dict__`, or a `__getattribute__` that answers anything: it is not asked.
     """
     for base in type(x).__mro__:
-        found: Any = vars(base).get("__dict__")
-        if type(found) in (GetSetDescriptorType, MemberDescriptorType):  # of C
-            return found.__get__(x)
+        descriptor: Any = vars(base).get("__dict__")
+        if type(descriptor) in (GetSetDescriptorType, MemberDescriptorType):  # of C
+            return descriptor.__get__(x)
     return {}
 
 
@@ -161,8 +161,9 @@ class Place:
         then: the object found.
         leaf: the Value that stands for a float.
         name: the name of the place in the user's terms.
-        is_weak: True if the source is an argument, which is not kept alive: without it no call has this signature.
-        tells: True if another object there is a change even if it is equal: the program may ask which it is.
+        is_weak: True if the source is an argument, of which only a weak reference is kept: once it is gone, no call has
+            this signature.
+        tells: True if an equal object counts as a change, as the program may compare objects by identity.
 
     Attributes:
         number: the float's position among a program's parameters; -1 if the program does not use it.
@@ -190,7 +191,7 @@ class Place:
         tells: bool = False,
     ) -> None:
         self.kind, self.key, self.leaf, self.name, self.is_weak = kind, key, leaf, name, is_weak
-        self.tells = tells and kind in (NAME, CELL, ATTRIBUTE, CLASS, FUNCTION)  # others make an object at each call
+        self.tells = tells and kind in (NAME, CELL, ATTRIBUTE, CLASS, FUNCTION)  # others make a new object each time
         self.source: Any = ref(source) if is_weak else source
         self.then = function_of(then, source) if is_weak else then
         self.has_dict_alone = kind == NAMES and not slots_of(type(source))
@@ -365,9 +366,9 @@ class BulkNumbers:
 
 @cython.cclass
 class PlaceGroup:
-    """Places that are known to be unchanged by one check: of a class, which Python gives another version number when it
-    changes, of the objects of a class that counts its changes, as `wengert.nn.Module` does, or of a setting that a
-    context variable holds. They hold no floats, which each run reads itself.
+    """Places that one check shows to be unchanged: of the version number of a class, of the counter of a class that
+    counts changes of its objects (as `wengert.nn.Module` does), or of the object that a context variable holds. There
+    is no float among them: each run reads floats itself.
 
     Args:
         kind: the class whose own attributes are meant; None for attributes of objects.
@@ -382,8 +383,8 @@ class PlaceGroup:
         self.version: int = 0  # and its identity, or the version of the class
 
     def row(self) -> tuple[int, ...]:
-        """Return a row for `memory.first_changed`, which matches nothing without a version, nor is it the row of
-        another group of the same class.
+        """Return a row for `memory.first_changed`. Without a version it matches nothing, and `id(self)` tells it from
+        the row of another group of the same class.
         """
         kind, source = (ROW_OF_CLASS, self.kind) if self.counter is None else (ROW_OF_COUNTER, self.counter)
         if type(source) is ContextVar:
@@ -415,8 +416,8 @@ class Captures:
         items: containers.
         groups: groups of places.
         numbers: arrays and lists that are read in one go.
-        constants: for a function that may ask which objects are the same, the identities of those that it has
-            otherwise: a captured float must be none of them, nor another captured float. Else None.
+        constants: the identities of the function's other objects, if it may compare objects by identity: then each
+            captured float must be an object of its own. Else None.
     """
 
     def __init__(
@@ -427,7 +428,8 @@ class Captures:
         self.items: list[Any] = items
         self.groups: list[Any] = groups
         self.numbers: list[Any] = numbers
-        # What comparing identities decides nearly always has a row, see `memory.first_changed`; those of floats last.
+        # Places for which comparing identities is nearly always enough have a row: see `memory.first_changed`. The rows
+        # of floats come last.
         by_row = sorted([place for place in places if place.row()], key=lambda place: place.leaf is not None)
         self.by_row: list[Any] = [*groups, *by_row]
         self.fixed: int = len(groups) + sum([place.leaf is None for place in by_row])  # rows that read no float
@@ -448,21 +450,21 @@ class Captures:
         place: Place
         items: Items
         numbers: BulkNumbers
-        found: list[Any] = []
+        floats: list[Any] = []
         for place in self.places:
             if place.leaf is not None:
-                found.append(look(place.kind, place.source() if place.is_weak else place.source, place.key))
+                floats.append(look(place.kind, place.source() if place.is_weak else place.source, place.key))
         for items in self.items:
             if items.leaves is not None:
                 several = list(items.source if items.keys is None else items.source.values())
-                found += [x for x, leaf in zip(several, items.leaves, strict=False) if leaf is not None]
+                floats += [x for x, leaf in zip(several, items.leaves, strict=False) if leaf is not None]
         for numbers in self.numbers:
             if type(numbers.source) is list:
-                found += numbers.source
-        return found
+                floats += numbers.source
+        return floats
 
     def _shared(self) -> str:
-        """Say which captured floats are the same object, or one that the function has otherwise; empty if none is."""
+        """Describe the change if two captured floats are one object, or one is in `constants`; else an empty string."""
         identities = list(map(id, self.floats()))
         if len({*identities}) == len(identities) and self.constants.isdisjoint(identities):
             return ""
@@ -473,18 +475,18 @@ class Captures:
         places = [*self.places, *[place for group in self.groups for place in group.places]]
         return any(place.source is owner and place.key == name for place in places)
 
-    def stale(self, target: Int, known: Captures | None = None) -> str:
+    def stale(self, target: Int, unchanged: Captures | None = None) -> str:
         """Read the captured floats into the parameters at `target`; return the name of a capture that has changed, or
-        an empty string. `known` has just been found unchanged: nearly always it is of another way through the program,
-        which has read the same.
+        an empty string. `unchanged` are the captures of another specialization, which were checked just before: if
+        both have the same rows, apart from those of floats, these are not compared again.
         """
         place: Place
         items: Items
         group: PlaceGroup
         numbers: BulkNumbers
         row, count = 0, len(self.by_row)
-        if known is not None and known.fixed == self.fixed:
-            row = self.fixed if memory.are_same(self.rows_at, known.rows_at, 4 * self.fixed) else 0
+        if unchanged is not None and unchanged.fixed == self.fixed:
+            row = self.fixed if memory.are_same(self.rows_at, unchanged.rows_at, 4 * self.fixed) else 0
         while (row := memory.first_changed(self.rows_at, row, count, target, _missing)) < count:
             if row < len(self.groups):  # first, as reading an object would run a property that its class has since got
                 group = self.by_row[row]

@@ -27,7 +27,7 @@ cdef class Executable:
     cpdef object pull_back(self, list arrays, object params, object cotangents)
 @cython.final
 cdef class Workspace:
-    cdef readonly Executable made
+    cdef readonly Executable spec
     cdef readonly object params, grads, input_grads
     cdef readonly bint is_bounded
     cdef readonly str error
@@ -46,42 +46,42 @@ cdef class Workspace:
     cdef object results, rows, sums
     cpdef object release(self)
     cpdef str stale_capture(self)
-    @cython.locals(made=Executable, n=Py_ssize_t, value=ieee.Item)
+    @cython.locals(spec=Executable, n=Py_ssize_t, value=ieee.Item)
     cpdef object load(self)
-    @cython.locals(made=Executable, n=Py_ssize_t, is_unlocked=bint)
+    @cython.locals(spec=Executable, n=Py_ssize_t, is_unlocked=bint)
     cpdef bint run(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1
     @cython.locals(n=Py_ssize_t)
     cpdef object set_cotangents(self, object cotangents)
-    @cython.locals(made=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", number=double)
+    @cython.locals(spec=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", number=double)
     cdef object build_result(self, list arrays, list values, bint with_grads)
-    @cython.locals(made=Executable, code="long long")
+    @cython.locals(spec=Executable, code="long long")
     cdef object run_code(self, long long inputs, Py_ssize_t count, bint with_grads, double seed)
     cdef object _reserve(self, Py_ssize_t count, bint with_rows)
-    @cython.locals(made=Executable, n=Py_ssize_t, start="long long")
+    @cython.locals(spec=Executable, n=Py_ssize_t, start="long long")
     cdef object _make_room(self, Py_ssize_t count)
-    @cython.locals(made=Executable, extent="long long", number="long long")
+    @cython.locals(spec=Executable, extent="long long", number="long long")
     cdef bint _point(self, Py_ssize_t n, object x, Py_ssize_t count) except -1
-    @cython.locals(made=Executable, at="long long", target="long long", rows=Py_ssize_t, size=Py_ssize_t)
+    @cython.locals(spec=Executable, at="long long", target="long long", rows=Py_ssize_t, size=Py_ssize_t)
     cdef bint _point_array(self, Py_ssize_t n, object x, bint is_int, Py_ssize_t count) except -1
-    @cython.locals(made=Executable, n=Py_ssize_t, at="long long")
+    @cython.locals(spec=Executable, n=Py_ssize_t, at="long long")
     cdef bint _point_again(self, list arrays, Py_ssize_t count) except -1
-    @cython.locals(made=Executable, n=Py_ssize_t, rows="long long", copied="long long")
+    @cython.locals(spec=Executable, n=Py_ssize_t, rows="long long", copied="long long")
     cdef object _copy_inputs(self, Py_ssize_t count)
-    @cython.locals(made=Executable, n=Py_ssize_t)
+    @cython.locals(spec=Executable, n=Py_ssize_t)
     cdef bint _run_by_python(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1
     cdef double value(self) except? -1.0
     cpdef double added(self, Py_ssize_t count) except? -1.0
     cpdef object values(self, Py_ssize_t count)
     @cython.locals(n=Py_ssize_t, step="long long", at="long long", left="long long", right="long long", left_step="long long", right_step="long long", how="long long", outcome=bint)
     cpdef bint guards_pass(self, Py_ssize_t row, Py_ssize_t count) noexcept nogil
-    @cython.locals(made=Executable, total=double, n=Py_ssize_t)
+    @cython.locals(spec=Executable, total=double, n=Py_ssize_t)
     cdef bint is_finite(self) except -1
-    @cython.locals(made=Executable, n=Py_ssize_t, count=Py_ssize_t)
+    @cython.locals(spec=Executable, n=Py_ssize_t, count=Py_ssize_t)
     cdef object node(self, double value, list values)
-    @cython.locals(made=Executable)
+    @cython.locals(spec=Executable)
     cpdef object begin(self, Py_ssize_t count, Py_ssize_t strip, bint with_grads)
     cdef bint is_ready(self, object load) except -1
-    @cython.locals(made=Executable, unlocked=bint, results_at="long long", at_once=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t, code="long long", others=list)
+    @cython.locals(spec=Executable, unlocked=bint, results_at="long long", at_once=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t, code="long long", others=list)
     cdef Py_ssize_t run_strips(self, list arrays, Py_ssize_t start, Py_ssize_t count, bint with_grads, double seed, object results) except -1
     @cython.locals(end=Py_ssize_t)
     cdef Py_ssize_t _strips_by_python(self, list arrays, Py_ssize_t start, Py_ssize_t count, bint with_grads, double seed, object results) except -1
@@ -89,14 +89,14 @@ cdef class Workspace:
     cdef Py_ssize_t _strips(self, Py_ssize_t at, Py_ssize_t end, long long code, double seed, long long results_at, bint unlocked) noexcept nogil
     cdef void add_grads(self) noexcept nogil
     cdef object end(self)
-    @cython.locals(made=Executable, rows=Py_ssize_t, free="long long", n=Py_ssize_t, extent="long long", size="long long", at="long long")
+    @cython.locals(spec=Executable, rows=Py_ssize_t, free="long long", n=Py_ssize_t, extent="long long", size="long long", at="long long")
     cdef bint _point_rows(self, list arrays, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint with_copies) except -1
-    @cython.locals(made=Executable, n=Py_ssize_t, is_int=bint, others=list)
+    @cython.locals(spec=Executable, n=Py_ssize_t, is_int=bint, others=list)
     cdef list _row_by_row(self, list arrays, Py_ssize_t count)
-    @cython.locals(made=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", free="long long", source="long long", size="long long", extent="long long")
+    @cython.locals(spec=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", free="long long", source="long long", size="long long", extent="long long")
     cpdef bint run_rows(self, list arrays, object places, bint with_grads, double seed) except -1
     cdef Py_ssize_t _room_for(self, Py_ssize_t count) except -1
     @cython.locals(row=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, at="long long", others="long long")
     cdef Py_ssize_t split_matching(self, list arrays, object rows, object unmatched, object results) except -2
-    @cython.locals(made=Executable)
+    @cython.locals(spec=Executable)
     cpdef object inside(self, list arrays, Py_ssize_t count)

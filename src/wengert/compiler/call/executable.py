@@ -55,27 +55,27 @@ class Executable:
     left_at: Any
     right_at: Any
 
-    def bind(self, made: Any, numpy: Any) -> None:
+    def bind(self, spec: Any, numpy: Any) -> None:
         """Prepare to run a specialization."""
-        kernel, parameters, own = made.kernel, made.parameters, made.own
-        self.kernel, self.parameters, self.shape, self.leaves = kernel, parameters, made.shape, made.leaves
-        self.numpy, self.kind, self.dtype = numpy, made.kind, made.dtype
-        self.is_number: Any = made.kind is not Value  # the result is a plain number without derivatives
-        self.captures: Captures = made.captures
-        others = numpy.setdiff1d(numpy.arange(len(parameters)), made.captures.read())
+        kernel, parameters, own = spec.kernel, spec.parameters, spec.own
+        self.kernel, self.parameters, self.shape, self.leaves = kernel, parameters, spec.shape, spec.leaves
+        self.numpy, self.kind, self.dtype = numpy, spec.kind, spec.dtype
+        self.is_number: Any = spec.kind is not Value  # the result is a plain number without derivatives
+        self.captures: Captures = spec.captures
+        others = numpy.setdiff1d(numpy.arange(len(parameters)), spec.captures.read())
         self.gathered = tuple([parameters[n] for n in others])
         self.gathered_at: Any = others.astype(numpy.int64)
         self.arity = arity = len(kernel.inputs)
-        chosen = [made.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
+        chosen = [spec.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
         self.chooses: Any = max(chosen, default=0) > 0
         self.bounds: Any = numpy.array(chosen, numpy.int64)  # of indices; 0 for other integers, -1 for floats
-        self.from_end: Any = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
+        self.from_end: Any = numpy.array([n in spec.wraps for n in range(arity)], numpy.int64)
         outputs = [(name, a.batched, a.cell_shape) for name, a in kernel.program.outputs.items()]
         outputs += [("", a.batched, a.cell_shape) for a in kernel.wanted]  # derivatives with respect to inputs
         self.outputs: Any = outputs
         self.gives_rows: Any = outputs[0][1]  # False if all examples of a batch have the same result
         self.width: Any = prod(outputs[0][2])  # numbers per result
-        guards, sides = made.guards
+        guards, sides = spec.guards
         self.hows: Any = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
         self.outcomes: Any = numpy.array([guard.outcome for guard in guards], numpy.int64)
         self.guard_count: Any = len(guards)
@@ -85,8 +85,8 @@ class Executable:
         self.places: Any = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands: Any = parameters if own is None else tuple([parameters[n] for n in own])
         self.is_own: Any = own is None  # no parameter is a captured float
-        self.is_scalar: Any = made.shape == ()
-        structure = made.structure
+        self.is_scalar: Any = spec.shape == ()
+        structure = spec.structure
         self.build: Any = None if structure is None else structure.build
         self.needs_leaves: Any = structure is not None and structure.needs_leaves
         self.needs_numbers: Any = structure is not None and structure.needs_numbers
@@ -100,12 +100,12 @@ class Executable:
         self.forward_code: Any = 0 if code is None else code.forward
         self.forward_backward_code: Any = 0 if code is None else code.forward_backward
         self.limit: Any = 0 if code is None else EVERY  # from this many examples on the kernel's own functions run
-        self.unlocked_from: Any = policy.unlocked_from(made.nodes)  # from this many on the lock is released,
-        self.pause: Any = policy.pause(made.nodes, self.row)  # and after this many Ctrl-C is checked
+        self.unlocked_from: Any = policy.unlocked_from(spec.nodes)  # from this many on the lock is released,
+        self.pause: Any = policy.pause(spec.nodes, self.row)  # and after this many Ctrl-C is checked
         given = self.row + sum([prod(cell) for _, _, cell in outputs])
         self.strip: Any = policy.strip((kernel.work(1024) - kernel.work(0)) // 1024 + given)  # examples at once
         self.python_strip: Any = policy.python_strip(kernel.row() + given) if kernel.is_cut else EVERY
-        self.uncompiled: Any = made.uncompiled
+        self.uncompiled: Any = spec.uncompiled
         self.min_examples: Any = 0  # with fewer examples the function itself runs
         self.checked: Any = 0  # examples on which it was compared with the function
         self.pool: list[Any] = []
@@ -131,17 +131,17 @@ class Executable:
         memory.copy(memory.address(params, False, params.shape, 0), space.params_at, count)
         space.set_cotangents(cotangents)
         ran = space.run(arrays, 1, True, 1.0)
-        found = self.numpy.empty(own + space.input_grads_count)
-        at = memory.address(found, False, found.shape, 0)
+        gradients = self.numpy.empty(own + space.input_grads_count)
+        at = memory.address(gradients, False, gradients.shape, 0)
         for n in range(own):
             memory.put(at + 8 * n, space.g[self.places[n]])
         memory.copy(space.input_grads_at, at + 8 * own, space.input_grads_count)
         space.release()
-        if self.uncompiled is not None and not (ran and memory.finite(at, len(found))):
+        if self.uncompiled is not None and not (ran and memory.finite(at, len(gradients))):
             return self.uncompiled.pull_back(arrays, params, cotangents)
         if not ran:  # a user-defined rule raised an error
             raise OperationError("the derivatives of a compiled function's results cannot be computed again")
-        return found
+        return gradients
 
     def stale_capture(self) -> str:
         """Return the name of a capture that has changed, or an empty string."""
@@ -154,7 +154,7 @@ class Workspace:
     """The memory that a run of an executable writes: machine code works at addresses in it.
 
     Attributes:
-        made: the executable.
+        spec: the specialization that it runs.
         params: the parameters' numbers, end to end.
         grads: the derivatives with respect to them.
         input_grads: the derivatives with respect to inputs, end to end.
@@ -183,27 +183,27 @@ class Workspace:
     sides_step: Any
     count: Any
 
-    def __init__(self, made: Executable) -> None:
-        self.made: Executable = made
-        numpy, arity = made.numpy, made.arity
-        self.buffers: Any = made.kernel.buffers()
+    def __init__(self, spec: Executable) -> None:
+        self.spec: Executable = spec
+        numpy, arity = spec.numpy, spec.arity
+        self.buffers: Any = spec.kernel.buffers()
         self.params: Any = self.buffers.params
         self.grads: Any = self.buffers.grads
         self.x: Any = self.params  # the same as typed memoryviews
         self.g: Any = self.grads
         self.params_at, self.grads_at = self.params.ctypes.data, self.grads.ctypes.data
         reals, ints, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity + 1, numpy.int64)
-        targets = numpy.zeros(len(made.outputs), numpy.int64)
+        targets = numpy.zeros(len(spec.outputs), numpy.int64)
         self.reals, self.ints, self.inputs, self.targets = reals, ints, inputs, targets
         self.reals_at, self.ints_at = reals.ctypes.data, ints.ctypes.data
         self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
-        cotangents = numpy.zeros(len(made.computed))  # of several results; passed after the inputs
+        cotangents = numpy.zeros(len(spec.computed))  # of several results; passed after the inputs
         self.cotangents: Any = cotangents
         inputs[arity] = cotangents.ctypes.data
         self.keepalive: Any = [None] * arity  # the arrays that the addresses point to
         self.reused: Any = self.keepalive[:]  # the reused arrays of a `Call`, which never move, and their addresses
         self.reused_at: Any = numpy.zeros(arity, numpy.int64)
-        self.validated: Any = self.keepalive[:]  # those among them that are known to be of the input's kind
+        self.validated: Any = self.keepalive[:]  # those of them whose shape and type have been checked
         self.memory: list[Any] = []
         self.input_grads, self.input_grads_at, self.input_grads_count = numpy.zeros(0), 0, 0
         self.work = self.sides_at = self.sides_step = 0
@@ -230,35 +230,35 @@ class Workspace:
         self.release()
 
     def release(self) -> None:
-        memory.push(self.made.pool, self)
+        memory.push(self.spec.pool, self)
 
     def stale_capture(self) -> str:
         """Read the captured floats; return the name of a capture that has changed, or an empty string."""
-        return self.made.captures.stale(self.params_at)
+        return self.spec.captures.stale(self.params_at)
 
     def load(self) -> None:
         """Read the parameters' current numbers, except those that `stale_capture` reads."""
-        made = self.made
-        for n in range(len(made.gathered)):
-            value = ieee.at(made.gathered, n, Value)
+        spec = self.spec
+        for n in range(len(spec.gathered)):
+            value = ieee.at(spec.gathered, n, Value)
             if ieee.held(value):
-                self.x[made.gathered_at[n]] = value._data
+                self.x[spec.gathered_at[n]] = value._data
 
     def run(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
         """Run, whether or not the guards pass; with derivatives of ``seed * out.sum()`` if asked. Return False if an
         index is out of bounds or an operation raised an error.
         """
-        made = self.made
+        spec = self.spec
         self.is_bounded = False
-        if made.build is not None:
+        if spec.build is not None:
             seed = self.cotangents[0]  # for one result; the code reads those of several from the array
-        if count >= made.limit:
+        if count >= spec.limit:
             return self._run_by_python(arrays, count, with_grads, seed)
-        is_unlocked = count >= made.unlocked_from
-        if count != self.room or is_unlocked or (made.chooses and count > self.row_room):
-            self._reserve(count, is_unlocked or made.chooses)  # before addresses are set, as it may run other code
+        is_unlocked = count >= spec.unlocked_from
+        if count != self.room or is_unlocked or (spec.chooses and count > self.row_room):
+            self._reserve(count, is_unlocked or spec.chooses)  # before addresses are set, as it may run other code
         self.is_copied = False
-        for n in range(made.arity):
+        for n in range(spec.arity):
             if not self._point(n, arrays[n], count):
                 return False
         if self.is_copied and not self._point_again(arrays, count):
@@ -278,15 +278,15 @@ class Workspace:
         """Run machine code on inputs, whose addresses are at an address. Indices have been checked, and no other thread
         may change the inputs.
         """
-        made = self.made
+        spec = self.spec
         if count != self.room:
             self._reserve(count, False)
         self.count = count
         self.results, self.is_bounded = None, True
-        code = made.forward_backward_code if with_grads else made.forward_code
+        code = spec.forward_backward_code if with_grads else spec.forward_code
         memory.call(
             code, count, seed, inputs, self.params_at, self.grads_at, self.targets_at, self.work,
-            count >= made.unlocked_from,
+            count >= spec.unlocked_from,
         )  # fmt: skip
 
     def _reserve(self, count: Int, with_rows: bool) -> None:
@@ -297,14 +297,14 @@ class Workspace:
             self._make_room(count)
 
     def _make_room(self, count: Int) -> None:
-        made, numpy = self.made, self.made.numpy
-        self.room, self.memory = 0, [None] * (len(made.outputs) + 1)
-        shapes = [(count, *shape) if batched else shape for _, batched, shape in made.outputs]
-        sizes = [prod(shape) for (name, _, _), shape in zip(made.outputs, shapes, strict=True) if not name]
+        spec, numpy = self.spec, self.spec.numpy
+        self.room, self.memory = 0, [None] * (len(spec.outputs) + 1)
+        shapes = [(count, *shape) if batched else shape for _, batched, shape in spec.outputs]
+        sizes = [prod(shape) for (name, _, _), shape in zip(spec.outputs, shapes, strict=True) if not name]
         self.input_grads_count = sum(sizes)
         self.input_grads = numpy.zeros(self.input_grads_count)
         start = self.input_grads_at = memory.address(self.input_grads, False, self.input_grads.shape, 0)
-        for n, (name, batched, _) in enumerate(made.outputs):
+        for n, (name, batched, _) in enumerate(spec.outputs):
             if not name:
                 self.targets[n] = start
                 start += 8 * sizes.pop(0)
@@ -314,14 +314,14 @@ class Workspace:
             if name == "sides":
                 self.sides_at = self.targets[n]
                 self.sides_step = left.size // count if batched else 0
-        scratch = self.memory[-1] = numpy.zeros(made.kernel.work(count) + 8)
+        scratch = self.memory[-1] = numpy.zeros(spec.kernel.work(count) + 8)
         self.work = (memory.address(scratch, False, scratch.shape, 0) + 63) // 64 * 64
         self.room = count
 
     def _point(self, n: Int, x: Any, count: Int) -> bool:
         """Set the address of an input; False if an index is out of bounds."""
-        made = self.made
-        extent = made.bounds[n]
+        spec = self.spec
+        extent = spec.bounds[n]
         if extent < 0:
             if type(x) is float or isinstance(x, (float, int)):
                 self.reals[n] = x
@@ -339,7 +339,7 @@ class Workspace:
             return False
         if extent > 0:
             number = self.ints[n]
-            if number < 0 and made.from_end[n]:
+            if number < 0 and spec.from_end[n]:
                 number += extent
             if not 0 <= number < extent:
                 return False
@@ -349,28 +349,28 @@ class Workspace:
 
     def _point_array(self, n: Int, x: Any, is_int: bool, count: Int) -> bool:
         """Set the address of an array, if it still has the input's shape: another thread may have resized it."""
-        made, numpy = self.made, self.made.numpy
-        size = made.widths[n] * (count if made.batched[n] else 1)
-        target = self._room_for(count) + 8 * count * made.offsets[n] if made.bounds[n] > 0 else 0
+        spec, numpy = self.spec, self.spec.numpy
+        size = spec.widths[n] * (count if spec.batched[n] else 1)
+        target = self._room_for(count) + 8 * count * spec.offsets[n] if spec.bounds[n] > 0 else 0
         if x is self.validated[n] and x is self.reused[n]:
             at, self.keepalive[n] = self.reused_at[n], x
         else:
             if is_int and x.dtype.kind == "f":  # integers beyond int64
                 return False
-            rows = count if made.batched[n] else 0
-            at = memory.address(x, is_int, made.cells[n], rows)
+            rows = count if spec.batched[n] else 0
+            at = memory.address(x, is_int, spec.cells[n], rows)
             if not at:
                 x, self.is_copied = numpy.array(x, numpy.int64 if is_int else float, order="C"), True
-                at = memory.address(x, is_int, made.cells[n], rows)
+                at = memory.address(x, is_int, spec.cells[n], rows)
                 if not at:
                     return False
             self.keepalive[n] = x
             if x is self.reused[n]:
                 self.validated[n] = x
-        if made.bounds[n] == 0 and not memory.are_exact(at, size):
+        if spec.bounds[n] == 0 and not memory.are_exact(at, size):
             return False
-        if made.bounds[n] > 0:  # a copy, so that the indices checked are the indices used
-            if not memory.indices(at, target, size, made.bounds[n], made.from_end[n] != 0):
+        if spec.bounds[n] > 0:  # a copy, so that the indices checked are the indices used
+            if not memory.indices(at, target, size, spec.bounds[n], spec.from_end[n] != 0):
                 return False
             at, self.keepalive[n] = target, None
         self.inputs[n] = at
@@ -380,11 +380,11 @@ class Workspace:
         """Set the addresses of the arguments' own arrays again: copying one may have run other code, which may have
         resized another one.
         """
-        made = self.made
-        for n in range(made.arity):
+        spec = self.spec
+        for n in range(spec.arity):
             x = arrays[n]
             if x is self.keepalive[n]:
-                at = memory.address(x, made.bounds[n] >= 0, made.cells[n], count if made.batched[n] else 0)
+                at = memory.address(x, spec.bounds[n] >= 0, spec.cells[n], count if spec.batched[n] else 0)
                 if not at:
                     return False
                 self.inputs[n] = at
@@ -392,12 +392,12 @@ class Workspace:
 
     def _copy_inputs(self, count: Int) -> None:
         """Copy the inputs, which another thread might change or free while the code runs without the lock."""
-        made = self.made
+        spec = self.spec
         rows = self._room_for(count)
-        for n in range(made.arity):
+        for n in range(spec.arity):
             if self.keepalive[n] is not None:
-                copied = rows + 8 * count * made.offsets[n]
-                memory.copy(self.inputs[n], copied, made.widths[n] * (count if made.batched[n] else 1))
+                copied = rows + 8 * count * spec.offsets[n]
+                memory.copy(self.inputs[n], copied, spec.widths[n] * (count if spec.batched[n] else 1))
                 self.inputs[n] = copied
                 self.keepalive[n] = None
 
@@ -408,22 +408,22 @@ class Workspace:
         also compute it for examples of another specialization, or where its result is masked out. The engine finds out
         whether the function itself raises.
         """
-        made, numpy = self.made, self.made.numpy
+        spec, numpy = self.spec, self.spec.numpy
         given = list(arrays)
-        for n in range(made.arity):
+        for n in range(spec.arity):
             x = given[n]
-            shape = (count, *made.cells[n]) if made.batched[n] else made.cells[n]
+            shape = (count, *spec.cells[n]) if spec.batched[n] else spec.cells[n]
             if type(x) is numpy.ndarray and x.shape != shape:
                 return False  # see `_point_array`
-            if made.bounds[n] > 0:
+            if spec.bounds[n] > 0:
                 if not self._point(n, x, count):
                     return False
-                start = count * made.offsets[n]
+                start = count * spec.offsets[n]
                 if type(x) is int:
                     given[n] = self.ints[n]
                 else:  # a copy, see `_point_array`
                     given[n] = self.rows.view(numpy.int64)[start : start + x.size].reshape(x.shape)
-            elif made.bounds[n] == 0:
+            elif spec.bounds[n] == 0:
                 given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
                 if not numpy.all(abs(given[n]) < 2.0**53):
                     return False
@@ -433,68 +433,68 @@ class Workspace:
         try:
             with numpy.errstate(all="ignore"):
                 if with_grads:
-                    out = made.kernel.program.outputs["out"]
-                    weights = seed if made.build is None else numpy.array(self.cotangents).reshape(out.shape)
-                    self.results, grads = made.kernel.forward_backward(given, weights, self.buffers)
+                    out = spec.kernel.program.outputs["out"]
+                    weights = seed if spec.build is None else numpy.array(self.cotangents).reshape(out.shape)
+                    self.results, grads = spec.kernel.forward_backward(given, weights, self.buffers)
                 else:
-                    self.results, grads = made.kernel.forward(given, self.buffers), ()
+                    self.results, grads = spec.kernel.forward(given, self.buffers), ()
                 if grads:
                     self.input_grads = numpy.concatenate([numpy.asarray(x, float).reshape(-1) for x in grads])
                     self.input_grads_at = memory.address(self.input_grads, False, self.input_grads.shape, 0)
                     self.input_grads_count = len(self.input_grads)
-                if made.guard_count:
+                if spec.guard_count:
                     self.memory = [numpy.ascontiguousarray(self.results["sides"], float)]  # they may be complex
         except Exception as error:  # a user-defined operation may raise anything
             self.error = f"{type(error).__name__}: {error}"
             return False
-        if made.guard_count:
+        if spec.guard_count:
             sides = self.memory[0]
             self.sides_at = memory.address(sides, False, sides.shape, 0)
             self.sides_step = sides.size // count if self._is_batched("sides") else 0
         return True
 
     def _is_batched(self, name: str) -> bool:
-        return any(batched for its, batched, _ in self.made.outputs if its == name)
+        return any(batched for its, batched, _ in self.spec.outputs if its == name)
 
     def output(self, name: str) -> Any:
         """Return an output of the last run, as an array that is valid until the next one."""
         if self.results is not None:
             return self.results[name]
-        kept = zip(self.memory, self.made.outputs, strict=False)
+        kept = zip(self.memory, self.spec.outputs, strict=False)
         return next(array[: self.count] if batched else array for array, (its, batched, _) in kept if its == name)
 
     def value(self) -> float:
         """Return the result of the last run on one example."""
         if self.results is None:
             return memory.get(self.targets[0])
-        return float(self.made.numpy.asarray(self.results["out"]).item())  # of a Jacobian it may have an axis
+        return float(self.spec.numpy.asarray(self.results["out"]).item())  # of a Jacobian it may have an axis
 
     def added(self, count: Int) -> float:
         """Return the sum of the results of the last run on a batch of scalars."""
         if self.results is not None:
-            return float(self.made.numpy.add.reduce(self.values(count), axis=None))
-        return memory.total(self.targets[0], count) if self.made.gives_rows else count * memory.get(self.targets[0])
+            return float(self.spec.numpy.add.reduce(self.values(count), axis=None))
+        return memory.total(self.targets[0], count) if self.spec.gives_rows else count * memory.get(self.targets[0])
 
     def values(self, count: Int) -> Any:
         """Return the results of the last run on a batch, in an array that is valid until the next one."""
-        made, shape = self.made.numpy.asarray(self.output("out"), float), (count, *(self.made.shape or ()))
-        if made.shape == shape:
-            return made
-        return made.reshape(shape) if made.size == prod(shape) else self.made.numpy.broadcast_to(made, shape)
+        array, shape = self.spec.numpy.asarray(self.output("out"), float), (count, *(self.spec.shape or ()))
+        if array.shape == shape:
+            return array
+        return array.reshape(shape) if array.size == prod(shape) else self.spec.numpy.broadcast_to(array, shape)
 
     def guards_pass(self, row: Int, count: Int) -> bool:
         """Return True if all guards pass for `count` examples of the last run, from `row` on."""
         step = self.sides_step
         at = self.sides_at + 8 * row * step
         count = count if step else 1
-        for n in range(self.made.guard_count):
-            left, left_step = at + 8 * self.made.lefts[n], step
-            right, right_step = at + 8 * self.made.rights[n], step
-            if self.made.lefts[n] < 0:
-                left, left_step = self.made.left_at + 8 * n, 0
-            if self.made.rights[n] < 0:
-                right, right_step = self.made.right_at + 8 * n, 0
-            how, outcome = self.made.hows[n], self.made.outcomes[n] != 0
+        for n in range(self.spec.guard_count):
+            left, left_step = at + 8 * self.spec.lefts[n], step
+            right, right_step = at + 8 * self.spec.rights[n], step
+            if self.spec.lefts[n] < 0:
+                left, left_step = self.spec.left_at + 8 * n, 0
+            if self.spec.rights[n] < 0:
+                right, right_step = self.spec.right_at + 8 * n, 0
+            how, outcome = self.spec.hows[n], self.spec.outcomes[n] != 0
             if not memory.compare(how, left, left_step, right, right_step, count, outcome):
                 return False
         return True
@@ -503,27 +503,27 @@ class Workspace:
         """Return True if all derivatives of the last run are finite, and so are their squares: numbers beyond 1e154 are
         left to the engine.
         """
-        made = self.made
-        if made.is_own:
+        spec = self.spec
+        if spec.is_own:
             total = memory.squares(self.grads_at, len(self.g))
         else:  # captured floats have no derivatives
             total = 0.0
-            for n in range(len(made.places)):
-                total += self.g[made.places[n]] * self.g[made.places[n]]
+            for n in range(len(spec.places)):
+                total += self.g[spec.places[n]] * self.g[spec.places[n]]
         if self.input_grads_count:
             total += memory.squares(self.input_grads_at, self.input_grads_count)
         return memory.isfinite(total)
 
     def node(self, value: float, values: list[Any]) -> Any:
         """Make a node with this value and the last run's derivatives with respect to the parameters and Values."""
-        made = self.made
+        spec = self.spec
         many: Many = _many(
-            COMPILED, (*made.operands, *values) if values else made.operands, None, made.leaves and not values
+            COMPILED, (*spec.operands, *values) if values else spec.operands, None, spec.leaves and not values
         )
         many._data = value
-        count = len(made.places)
+        count = len(spec.places)
         for n in range(count):
-            many._partials[n] = float(self.g[made.places[n]])
+            many._partials[n] = float(self.g[spec.places[n]])
         for n in range(len(values)):
             many._partials[count + n] = memory.get(self.input_grads_at + 8 * n)
         return many
@@ -532,41 +532,41 @@ class Workspace:
         """Build the function's result from several numbers of the last run; None if one is not finite. `values` are the
         Values among the arguments.
         """
-        made = self.made
-        count, numbers = len(made.computed), None
+        spec = self.spec
+        count, numbers = len(spec.computed), None
         at = self.targets[0] if self.results is None else 0
         if at == 0:
             numbers = self.values(1).reshape(-1).copy()
             at = memory.address(numbers, False, numbers.shape, 0)
-        elif made.needs_numbers:
-            numbers = made.numpy.empty(count)
+        elif spec.needs_numbers:
+            numbers = spec.numpy.empty(count)
             memory.copy(at, memory.address(numbers, False, numbers.shape, 0), count)
         if not memory.finite(at, count):
             return None
         leaves: list[Any] = []
         if with_grads:
-            kept = [x.copy() if isinstance(x, made.numpy.ndarray) else x for x in arrays]
-            operands = (*made.operands, *values) if values else made.operands
-            saved = SavedCall(made, kept, self.params.copy(), count)
-            leaves = results_of(saved, at, made.computed, operands, made.leaves and not values)
-        elif made.needs_leaves:
+            kept = [x.copy() if isinstance(x, spec.numpy.ndarray) else x for x in arrays]
+            operands = (*spec.operands, *values) if values else spec.operands
+            saved = SavedCall(spec, kept, self.params.copy(), count)
+            leaves = results_of(saved, at, spec.computed, operands, spec.leaves and not values)
+        elif spec.needs_leaves:
             for n in range(count):
                 number: float = memory.get(at + 8 * n)
-                leaves.append(Value(number) if made.computed[n] else number)
-        return made.build(leaves, values, numbers)
+                leaves.append(Value(number) if spec.computed[n] else number)
+        return spec.build(leaves, values, numbers)
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def begin(self, count: Int, strip: Int, with_grads: bool) -> None:
         """Prepare for a batch that runs in strips of this many examples, or for 0 of as many as fit in the cache."""
-        made = self.made
-        self.by_python = count >= made.limit
-        strip = strip or (made.python_strip if self.by_python else made.strip)
+        spec = self.spec
+        self.by_python = count >= spec.limit
+        strip = strip or (spec.python_strip if self.by_python else spec.strip)
         self.strip = strip if strip < count else count
         self.runs, self.total, self.state, self.sums_at, self.finite = 0, 0.0, UNSEEN, 0, 0
         if with_grads and self.strip < count:
             if self.sums is None:
-                self.sums = made.numpy.empty(len(self.g))
+                self.sums = spec.numpy.empty(len(self.g))
             self.sums[...] = 0.0
             self.sums_at = memory.address(self.sums, False, self.sums.shape, 0)
 
@@ -592,15 +592,15 @@ class Workspace:
         """
         if self.by_python:
             return self._strips_by_python(arrays, start, count, with_grads, seed, results)
-        made = self.made
-        unlocked, results_at = count >= made.unlocked_from, 0
-        if results is not None and made.gives_rows and results.size == count * made.width:
+        spec = self.spec
+        unlocked, results_at = count >= spec.unlocked_from, 0
+        if results is not None and spec.gives_rows and results.size == count * spec.width:
             results_at = memory.address(results, False, results.shape, 0)
-        at_once = made.pause if unlocked else count  # examples between two checks for Ctrl-C
+        at_once = spec.pause if unlocked else count  # examples between two checks for Ctrl-C
         if at_once < self.strip or (results is not None and not results_at):
             at_once = self.strip
         at_once = at_once // self.strip * self.strip
-        code = made.forward_backward_code if with_grads else made.forward_code
+        code = spec.forward_backward_code if with_grads else spec.forward_code
         self._reserve(self.strip, False)
         while start < count:
             end = start + at_once if start + at_once < count else count
@@ -652,7 +652,7 @@ class Workspace:
         while at < end:
             count = end - at if end - at < self.strip else self.strip
             if results_at:
-                self.targets[0] = results_at + 8 * at * self.made.width
+                self.targets[0] = results_at + 8 * at * self.spec.width
             memory.call(
                 code, count, seed, self.inputs_at, self.params_at, self.grads_at, self.targets_at, self.work,
                 unlocked and not ieee.COMPILED,  # compiled, `run_strips` has released the lock
@@ -660,14 +660,14 @@ class Workspace:
             if not self.guards_pass(0, count):
                 break
             if results_at:  # looked at while they are in the cache
-                self.finite += count if memory.finite(self.targets[0], count * self.made.width) else 0
-            elif self.made.gives_rows:
+                self.finite += count if memory.finite(self.targets[0], count * self.spec.width) else 0
+            elif self.spec.gives_rows:
                 self.total += memory.total(self.targets[0], count)
             else:
                 self.total += count * memory.get(self.targets[0])
             self.add_grads()
-            for n in range(self.made.arity):
-                self.inputs[n] += 8 * count * self.made.widths[n]
+            for n in range(self.spec.arity):
+                self.inputs[n] += 8 * count * self.spec.widths[n]
             self.count = count
             at += count
         self.targets[0] = left_at
@@ -688,20 +688,20 @@ class Workspace:
         """Set the addresses of some examples of a batch, or of copies of them; False if an array is not contiguous or
         an index is out of bounds.
         """
-        made = self.made
+        spec = self.spec
         rows = end - start
-        free = self._room_for(rows) if with_copies or made.chooses else 0
-        for n in range(made.arity):
-            extent, size = made.bounds[n], rows * made.widths[n]
-            at = memory.address(arrays[n], extent >= 0, made.cells[n], count)
+        free = self._room_for(rows) if with_copies or spec.chooses else 0
+        for n in range(spec.arity):
+            extent, size = spec.bounds[n], rows * spec.widths[n]
+            at = memory.address(arrays[n], extent >= 0, spec.cells[n], count)
             if not at:
                 return False
-            at += 8 * start * made.widths[n]
+            at += 8 * start * spec.widths[n]
             if with_copies or extent > 0:  # a copy, so that the indices checked are the indices used
                 memory.copy(at, free, size)
                 at = free
                 free += 8 * size
-            if extent > 0 and not memory.indices(at, at, size, extent, made.from_end[n] != 0):
+            if extent > 0 and not memory.indices(at, at, size, extent, spec.from_end[n] != 0):
                 return False
             if extent == 0 and not memory.are_exact(at, size):
                 return False
@@ -711,43 +711,43 @@ class Workspace:
 
     def _row_by_row(self, arrays: list[Any], count: Int) -> list[Any]:
         """Copy those arguments that are not contiguous; return the same list if there is none that can be copied."""
-        made, numpy = self.made, self.made.numpy
+        spec, numpy = self.spec, self.spec.numpy
         others = arrays
-        for n in range(made.arity):
-            x, is_int = arrays[n], made.bounds[n] >= 0
-            if not memory.address(x, is_int, made.cells[n], count) and not (is_int and x.dtype.kind == "f"):
+        for n in range(spec.arity):
+            x, is_int = arrays[n], spec.bounds[n] >= 0
+            if not memory.address(x, is_int, spec.cells[n], count) and not (is_int and x.dtype.kind == "f"):
                 copied = numpy.array(x, numpy.int64 if is_int else float, order="C")
-                if copied.shape == (count, *made.cells[n]):
+                if copied.shape == (count, *spec.cells[n]):
                     others = list(others) if others is arrays else others
                     others[n] = copied
         return others
 
     def run_rows(self, arrays: list[Any], places: Any, with_grads: bool, seed: float) -> bool:
         """Run like `run` on the given rows of a batch."""
-        made = self.made
+        spec = self.spec
         count = len(places)
         if self.by_python:
             return self._run_by_python([x[places] for x in arrays], count, with_grads, seed)
         self.is_bounded = False
         self._reserve(count, True)
         at, free = memory.address(places, True, (count,), 0), self._room_for(count)
-        for n in range(made.arity):
-            x, extent = arrays[n], made.bounds[n]
-            size = count * made.widths[n]
-            source = memory.address(x, extent >= 0, made.cells[n], -1)
+        for n in range(spec.arity):
+            x, extent = arrays[n], spec.bounds[n]
+            size = count * spec.widths[n]
+            source = memory.address(x, extent >= 0, spec.cells[n], -1)
             if not source:
                 if extent >= 0 and x.dtype.kind == "f":  # integers beyond int64
                     return False
-                x = made.numpy.array(x[places], made.numpy.int64 if extent >= 0 else float, order="C")
-                source = memory.address(x, extent >= 0, made.cells[n], count)
+                x = spec.numpy.array(x[places], spec.numpy.int64 if extent >= 0 else float, order="C")
+                source = memory.address(x, extent >= 0, spec.cells[n], count)
                 if not source:
                     return False
                 memory.copy(source, free, size)
             elif memory.are_below(at, count, len(x)):
-                memory.rows(source, free, at, count, made.widths[n])
+                memory.rows(source, free, at, count, spec.widths[n])
             else:
                 return False
-            if extent > 0 and not memory.indices(free, free, size, extent, made.from_end[n] != 0):
+            if extent > 0 and not memory.indices(free, free, size, extent, spec.from_end[n] != 0):
                 return False
             if extent == 0 and not memory.are_exact(free, size):
                 return False
@@ -760,7 +760,7 @@ class Workspace:
     def _room_for(self, count: Int) -> Int:
         """Return the address of memory for copies of the inputs of `count` examples."""
         if count > self.row_room:
-            self.rows = self.made.numpy.empty(count * max(1, self.made.row))
+            self.rows = self.spec.numpy.empty(count * max(1, self.spec.row))
             self.row_room, self.rows_at = count, memory.address(self.rows, False, self.rows.shape, 0)
         return self.rows_at
 
@@ -776,7 +776,7 @@ class Workspace:
         Returns:
             How many pass; -1 if an operation raised an error.
         """
-        numpy = self.made.numpy
+        numpy = self.spec.numpy
         count, first = len(unmatched), 0
         places = unmatched if rows is None else rows[unmatched]
         if not self.run_rows(arrays, places, False, 1.0):
@@ -787,7 +787,7 @@ class Workspace:
             first = self.split_matching(arrays, rows, unmatched[: len(inside)], results) if len(inside) else 0
             unmatched[max(first, 0) :].sort()
             return first
-        if results is not None and results.shape[1:] == self.made.shape:
+        if results is not None and results.shape[1:] == self.spec.shape:
             results[unmatched] = self.values(count)
         at, others = memory.address(unmatched, True, (count,), 0), self._room_for(count)
         for row in range(count):
@@ -801,12 +801,12 @@ class Workspace:
 
     def inside(self, arrays: list[Any], count: Int) -> Any:
         """Return the numbers of the examples whose indices are all in bounds."""
-        made, numpy = self.made, self.made.numpy
+        spec, numpy = self.spec, self.spec.numpy
         fits = numpy.ones(count, bool)
-        for n in range(made.arity):
-            extent = made.bounds[n]
+        for n in range(spec.arity):
+            extent = spec.bounds[n]
             if extent > 0:
-                low = -extent if made.from_end[n] else 0
+                low = -extent if spec.from_end[n] else 0
                 fits &= ((arrays[n] >= low) & (arrays[n] < extent)).reshape(count, -1).all(1)
         return numpy.flatnonzero(fits)
 
@@ -836,7 +836,7 @@ def partition_by_guards(
     for space in several:
         if not space.is_ready(load):
             continue
-        unmatched = space.made.numpy.arange(count) if unmatched is None else unmatched
+        unmatched = space.spec.numpy.arange(count) if unmatched is None else unmatched
         first = space.split_matching(arrays, rows, unmatched, results)
         matched, unmatched = unmatched[: max(first, 0)], unmatched[max(first, 0) :]
         places = matched if rows is None else rows[matched]
@@ -849,5 +849,5 @@ def partition_by_guards(
             break
     if unmatched is None:  # a capture of each of them has changed
         space = several[0]
-        unmatched = space.made.numpy.arange(count)
+        unmatched = space.spec.numpy.arange(count)
     yield None, unmatched

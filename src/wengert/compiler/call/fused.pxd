@@ -13,7 +13,7 @@ cpdef object fused(double data, tuple operands, double[::1] partials, bint leave
 @cython.locals(i=Py_ssize_t, place=Py_ssize_t, x=double, y=double, away=double, scales="double[::1]")
 cpdef bint are_near(list got, double[::1] want, tuple places, double agree, object sizes, double nudge) except -1
 cdef class SavedCall:
-    cdef object made, numbers
+    cdef object spec, numbers
     cdef list inputs, cotangents, walks
     cdef Py_ssize_t count
     cdef long long last
@@ -27,5 +27,5 @@ cdef class SavedCall:
 @cython.no_gc
 cdef class CallNode(Many):
     cdef SavedCall _saved(self)
-@cython.locals(place=Py_ssize_t, found=list, number=double)
+@cython.locals(place=Py_ssize_t, results=list, number=double)
 cpdef list results_of(SavedCall saved, long long numbers, const unsigned char[::1] are_values, tuple operands, bint leaves)

@@ -93,7 +93,7 @@ class SavedCall:
     """The arguments and parameters of a call with several results, and the cotangents of a backward pass.
 
     Args:
-        made: the executable, which pulls cotangents back.
+        spec: the specialization, which pulls cotangents back.
         inputs: the arguments, which nobody else changes.
         numbers: the parameters' numbers.
         count: the number of results.
@@ -104,8 +104,8 @@ class SavedCall:
         last: the last pass in which the call was visited.
     """
 
-    def __init__(self, made: Any, inputs: list[Any], numbers: Any, count: int) -> None:
-        self.made: Any = made
+    def __init__(self, spec: Any, inputs: list[Any], numbers: Any, count: int) -> None:
+        self.spec: Any = spec
         self.inputs: list[Any] = inputs
         self.numbers: Any = numbers
         self.count: Any = count
@@ -117,7 +117,7 @@ class SavedCall:
         """Return the derivatives of the results, weighted by cotangents, with respect to each operand; the cotangent of
         a result that no gradient reaches is None: 0 times infinity would be nan.
         """
-        return self.made.pull_back(self.inputs, self.numbers, cotangents)
+        return self.spec.pull_back(self.inputs, self.numbers, cotangents)
 
     def receive(self, result: Value, operands: tuple[Any, ...]) -> None:
         """Store a result's cotangent during a pass; pull it back at once if the call is not part of the pass."""
@@ -198,16 +198,16 @@ def results_of(saved: SavedCall, numbers: Int, are_values: Array, operands: tupl
     call._all = (*operands, saved)
     call._db = float(leaves)
     ieee.untrack(call._all)
-    found: list[Any] = []
+    results: list[Any] = []
     for place in range(len(are_values)):
         number: float = memory.get(numbers + 8 * place)
         if not are_values[place]:
-            found.append(number)
+            results.append(number)
             continue
         node: Many = _many(COMPILED, ())
         node._data = number
         node._all = operands
         node._b = call
         node._da = place
-        found.append(node)
-    return found
+        results.append(node)
+    return results

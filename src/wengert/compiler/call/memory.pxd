@@ -114,7 +114,7 @@ cdef extern from *:
     {
         const double *x = (const double *)(intptr_t)left, *y = (const double *)(intptr_t)right;
         int wrong = 0;
-        double held[8] = {0.0}; /* how often: as doubles, for which any processor has instructions for several */
+        double held[8] = {0.0}; /* how often the test held; doubles, which any processor adds several at a time */
         long long i = 0;
         #define WENGERT_EACH(test) \
             if (left_step == 1 && right_step == 0) { \
@@ -158,7 +158,7 @@ cdef extern from *:
     CYTHON_UNUSED static int wengert_finite(long long at, long long n)
     {
         const unsigned long long *x = (const unsigned long long *)(intptr_t)at, ones = 2047ULL << 52;
-        unsigned long long bits = 0; /* its sign is set once all bits of an exponent were */
+        unsigned long long bits = 0; /* the sign bit is set once all bits of an exponent are set */
         for (long long i = 0; i < n; i++) bits |= (x[i] & ones) + (1ULL << 52);
         return !(bits >> 63);
     }
@@ -171,7 +171,7 @@ cdef extern from *:
         long long i = 0, same = 0;
         for (; i + 4 <= n; i += 4)
             for (int k = 0; k < 4; k++)
-                sums[k] += (x[i + k] > least ? 1.0 : -1.0) * (y[i + k] > other ? 1.0 : -1.0); /* the same less the others */
+                sums[k] += (x[i + k] > least ? 1.0 : -1.0) * (y[i + k] > other ? 1.0 : -1.0); /* those that agree less the others */
         for (; i < n; i++) same += (x[i] > least) == (y[i] > other);
         return same + n / 4 * 2 + (long long)(sums[0] + sums[1] + sums[2] + sums[3]) / 2;
     }
@@ -247,16 +247,16 @@ cdef extern from *:
 
     CYTHON_UNUSED static PyObject *wengert_attribute(PyObject *x, PyObject *name, PyObject *missing)
     {
-        PyObject *found = _PyObject_GenericGetAttrWithDict(x, name, NULL, 1);
-        if (!found) {
+        PyObject *attribute = _PyObject_GenericGetAttrWithDict(x, name, NULL, 1);
+        if (!attribute) {
             if (PyErr_Occurred()) {
                 if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
                 PyErr_Clear();
             }
-            found = missing;
-            Py_INCREF(found);
+            attribute = missing;
+            Py_INCREF(attribute);
         }
-        return found;
+        return attribute;
     }
 
     static CYTHON_INLINE int wengert_is_defined(PyObject *f, PyObject *code, PyObject *defaults)
@@ -271,29 +271,29 @@ cdef extern from *:
     {
         for (; row < count; row++) {
             const long long *each = (const long long *)(intptr_t)rows + 4 * row, then = each[3];
-            PyObject *source = (PyObject *)(intptr_t)each[1], *found;
+            PyObject *source = (PyObject *)(intptr_t)each[1], *now;
             switch (each[0]) {
                 case 0: case 5:
-                    found = PyDict_GetItemWithError(source, (PyObject *)(intptr_t)each[2]);
-                    if (!found && PyErr_Occurred()) { PyErr_Clear(); return row; }
+                    now = PyDict_GetItemWithError(source, (PyObject *)(intptr_t)each[2]);
+                    if (!now && PyErr_Occurred()) { PyErr_Clear(); return row; }
                     break;
-                case 1: case 6: found = PyCell_GET(source); break;
+                case 1: case 6: now = PyCell_GET(source); break;
                 case 2:
                     if (!wengert_is_defined(source, (PyObject *)(intptr_t)then, (PyObject *)(intptr_t)each[2])) return row;
                     continue;
                 case 7:
-                    if (PyContextVar_Get(source, NULL, &found) < 0) { PyErr_Clear(); return row; }
-                    Py_XDECREF(found);  /* the context holds it */
-                    if (found && (long long)(intptr_t)found == then) continue;
+                    if (PyContextVar_Get(source, NULL, &now) < 0) { PyErr_Clear(); return row; }
+                    Py_XDECREF(now);  /* the context holds it */
+                    if (now && (long long)(intptr_t)now == then) continue;
                     return row;
                 case 3: if (then && ((PyTypeObject *)source)->tp_version_tag == then) continue; return row;
-                default: found = PyList_GET_ITEM(source, 0);
+                default: now = PyList_GET_ITEM(source, 0);
             }
             if (each[0] < 5) {
-                if ((found ? found : missing) != (PyObject *)(intptr_t)then) return row;
+                if ((now ? now : missing) != (PyObject *)(intptr_t)then) return row;
             } else {
-                if (!found || !PyFloat_CheckExact(found)) return row;
-                if (then >= 0) ((double *)(intptr_t)target)[then] = PyFloat_AS_DOUBLE(found);
+                if (!now || !PyFloat_CheckExact(now)) return row;
+                if (then >= 0) ((double *)(intptr_t)target)[then] = PyFloat_AS_DOUBLE(now);
             }
         }
         return count;

@@ -62,11 +62,11 @@ def address(x: Any, is_int: bool, shape: tuple[int, ...], rows: int) -> int:
 
 def indices(source: int, target: int, n: int, extent: int, wraps: bool) -> bool:
     """Copy indices; with `wraps` negative ones count from the end. Return False if one is out of bounds."""
-    made = _view(source, n, True)
-    made = made + extent * (made < 0) if wraps else made
-    inside = bool(((made >= 0) & (made < extent)).all())
+    index = _view(source, n, True)
+    index = index + extent * (index < 0) if wraps else index
+    inside = bool(((index >= 0) & (index < extent)).all())
     if inside:
-        _view(target, n, True)[...] = made
+        _view(target, n, True)[...] = index
     return inside
 
 
@@ -77,8 +77,8 @@ def is_exact(x: int) -> bool:
 
 def are_exact(at: int, n: int) -> bool:
     """Return True if `is_exact` holds for n integers."""
-    made = _view(at, n, True)
-    return bool(((made >= -(1 << 53)) & (made < 1 << 53)).all())
+    integers = _view(at, n, True)
+    return bool(((integers >= -(1 << 53)) & (integers < 1 << 53)).all())
 
 
 def are_same(left: int, right: int, n: int) -> bool:
@@ -110,8 +110,8 @@ def add(source: int, target: int, places: int, n: int) -> None:
 
 
 def accumulate(source: int, target: int, n: int) -> None:
-    made = _view(target, n)
-    made += _view(source, n)
+    sums = _view(target, n)
+    sums += _view(source, n)
 
 
 def let_others() -> None:
@@ -132,9 +132,9 @@ def squares(at: int, n: int) -> float:
     """Return the sum of squares of n floats; not finite if one is not, or beyond 1e154."""
     import numpy as np
 
-    made = _view(at, n)
+    floats = _view(at, n)
     with np.errstate(all="ignore"):
-        return float(made.dot(made))
+        return float(floats.dot(floats))
 
 
 def add_squares(source: int, target: int, n: int) -> float:
@@ -268,11 +268,11 @@ def compare(how: int, left: int, left_step: int, right: int, right_step: int, n:
     for i in range(n):
         x, y = get(left + 8 * left_step * i), get(right + 8 * right_step * i)
         if how < len(COMPARISONS):
-            made = COMPARISONS[how](x, y)
+            holds = COMPARISONS[how](x, y)
         elif how == len(COMPARISONS):
-            made = (x == y and copysign(1.0, x) == copysign(1.0, y)) or (x != x and y != y)
+            holds = (x == y and copysign(1.0, x) == copysign(1.0, y)) or (x != x and y != y)
         else:
-            made = -y <= x <= y
-        if made != outcome:
+            holds = -y <= x <= y
+        if holds != outcome:
             return False
     return True
