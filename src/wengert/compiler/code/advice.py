@@ -125,8 +125,8 @@ def effect_of_call(frame: Any, name: str) -> str:
 
 def instead_of(lines: Sequence[Any]) -> str:
     """Say what to write instead of lines that take numbers out of a recording, or compare them."""
-    found = []
+    suggestions = []
     for line in lines:
         text = "" if line is None else line.source
-        found.append(next((advice for pattern, advice in CALLED if re.search(pattern, text)), COMPARED))
-    return "; or ".join(dict.fromkeys(found)) or COMPARED
+        suggestions.append(next((advice for pattern, advice in CALLED if re.search(pattern, text)), COMPARED))
+    return "; or ".join(dict.fromkeys(suggestions)) or COMPARED

@@ -174,16 +174,16 @@ def _sides(steps: list[BytecodeStep], at: int) -> tuple[Any, Any]:
 
 
 def _start(steps: list[BytecodeStep], end: int) -> int | None:
-    """Return where the instructions begin that put the object on the stack which is on top before one; None if that is
-    not known.
+    """Return the place of the first instruction that computes the top of the stack before the one at `end`; None if it
+    cannot be told.
     """
     start, others = _reach(steps, end)
     return None if others else start
 
 
 def _reach(steps: list[BytecodeStep], end: int) -> tuple[int, int]:
-    """Return where these instructions begin, and how many other objects the first one puts below it; -1 if that is not
-    known, as jumps lead there.
+    """Return the place of that instruction, and how many other objects it puts below this one; -1 instead of that count
+    if a jump leads to between the two.
     """
     needed = 1
     for n in range(end - 1, -1, -1):
@@ -271,11 +271,11 @@ def _is_hashable(x: Any) -> bool:
 
 def constants_of(codes: Iterable[CodeType]) -> list[Any]:
     """List the constants in some code, and in its tuples."""
-    found: list[Any] = [x for code in codes for x in code.co_consts]
-    for x in found:
+    constants: list[Any] = [x for code in codes for x in code.co_consts]
+    for x in constants:
         if isinstance(x, tuple):
-            found += x
-    return found
+            constants += x
+    return constants
 
 
 def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
@@ -288,8 +288,8 @@ def observes_bools(code: CodeType, names: Mapping[str, Any]) -> bool:
     `names`. Only ``x is None``, another constant, or a global that is no bool, as ``x is MISSING``, does not ask that.
     """
     for each in bytecode_of(code).identities:
-        known = (names.get(each),) if isinstance(each, str) else each
-        if known is None or isinstance(known[0], BOOLS):
+        operand = (names.get(each),) if isinstance(each, str) else each
+        if operand is None or isinstance(operand[0], BOOLS):
             return True
     return False
 

@@ -62,8 +62,8 @@ class TracedArray(np.ndarray):
     """An array of traced numbers, which behaves like the array of their numbers."""
 
     kind: Any = None  # the dtype of the numbers; None for Values, and for an array that holds no traced numbers
-    of_argument: bool = False  # it may lie in memory in any order, as the argument that it is, or is taken from
-    perhaps_copied: bool = False  # it shares the memory of an argument or not, as that lies in memory
+    of_argument: bool = False  # an argument, or taken from one: in another call its memory layout may differ
+    perhaps_copied: bool = False  # a view of an argument or a copy, which depends on the argument's memory layout
 
     def __array_finalize__(self, other: Any) -> None:
         self.kind = getattr(other, "kind", None)
@@ -100,14 +100,14 @@ class TracedArray(np.ndarray):
             refuse_layout(f"np.{function.__name__}")
         _refuse_narrow(function.__name__, (*args, *named.values()))
         if function is np.count_nonzero and type(args[0]) is TracedArray:
-            found = (args[0] != 0).sum(*args[1:], **named)
-            return found if isinstance(found, np.ndarray) else converted(found, int)
+            count = (args[0] != 0).sum(*args[1:], **named)
+            return count if isinstance(count, np.ndarray) else converted(count, int)
         try:
             own = tuple([kind for kind in types if issubclass(kind, np.ndarray)])  # a Value names itself, too
-            made = presented(super().__array_function__(function, own, args, named))
-            if function in FRESH and type(made) is TracedArray:
-                made.perhaps_copied = False
-            return made
+            result = presented(super().__array_function__(function, own, args, named))
+            if function in FRESH and type(result) is TracedArray:
+                result.perhaps_copied = False
+            return result
         except TypeError:
             return function(*map(_as_numbers, args), **{name: _as_numbers(x) for name, x in named.items()})
 
@@ -125,10 +125,10 @@ class TracedArray(np.ndarray):
             return presented(super().__getitem__(key))
         rows: Any = self.view(np.ndarray)
         if len(parts) == 1 and type(key) is TracedArray and all(type(x) is Integer for x in key.flat):
-            made = np.empty(key.shape + rows.shape[1:], object)
+            gathered = np.empty(key.shape + rows.shape[1:], object)
             for place in np.ndindex(key.shape):
-                made[place] = rows[key.item(place).chosen(rows)]
-            return presented(made)
+                gathered[place] = rows[key.item(place).chosen(rows)]
+            return presented(gathered)
         if not all(type(x) in (Integer, int, slice) for x in parts):
             return presented(rows[tuple([_as_numbers(x) for x in parts])])
         axis = 0
@@ -201,30 +201,30 @@ class TracedArray(np.ndarray):
 
     def copy(self, order: Any = "C") -> Any:
         """Return a copy, whose layout nobody asks for."""
-        made: Any = super().copy(order)
-        made.of_argument, made.perhaps_copied = self.of_argument and order in ("A", "K"), False
-        return made
+        copy: Any = super().copy(order)
+        copy.of_argument, copy.perhaps_copied = self.of_argument and order in ("A", "K"), False
+        return copy
 
     def flatten(self, order: Any = "C") -> Any:
         """Return a copy of one axis."""
         _check_order(order)
-        made: Any = super().flatten(order)
-        made.of_argument = made.perhaps_copied = False
-        return made
+        copy: Any = super().flatten(order)
+        copy.of_argument = copy.perhaps_copied = False
+        return copy
 
     def ravel(self, order: Any = "C") -> Any:
         """Return the numbers on one axis; whether in the same memory is not known for an argument."""
         _check_order(order)
-        made: Any = super().ravel(order)
-        made.perhaps_copied = self.of_argument
-        return made
+        flat: Any = super().ravel(order)
+        flat.perhaps_copied = self.of_argument
+        return flat
 
     def reshape(self, *shape: Any, order: Any = "C", **named: Any) -> Any:
         """Return the numbers in another shape; whether in the same memory is not known for an argument."""
         _check_order(order)
-        made = super().reshape(*shape, order=order, **named)
-        made.perhaps_copied = self.of_argument
-        return made
+        reshaped = super().reshape(*shape, order=order, **named)
+        reshaped.perhaps_copied = self.of_argument
+        return reshaped
 
     def fill(self, x: Any) -> None:
         """Set all numbers."""
@@ -294,8 +294,8 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
         ufunc, xs = np.multiply, (*xs, *xs)
     own = ufunc.__name__
     if not any(map(_holds_objects, xs)):
-        made = getattr(ufunc, method)(*map(_as_objects, xs), **options)
-        return made.view(TracedArray) if isinstance(made, np.ndarray) else made
+        result = getattr(ufunc, method)(*map(_as_objects, xs), **options)
+        return result.view(TracedArray) if isinstance(result, np.ndarray) else result
     name = UFUNCS.get(own, own.replace("arc", "a"))
     bools = all(map(_has_bools, xs))
     if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # these count
@@ -333,16 +333,16 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     if function is None and not any(isinstance(item, Value) for x in plain for item in np.ravel(x)):
         function = BY_NAME.get(name)
     if method == "__call__" and function and BY_NAME[name].arity == ufunc.nin and "where" not in options:
-        made = np.frompyfunc(function, ufunc.nin, 1)(*plain, **options)
+        result = np.frompyfunc(function, ufunc.nin, 1)(*plain, **options)
     elif method == "reduce" and function and name in ("maximum", "minimum"):
-        made = np.frompyfunc(function, 2, 1, identity=None).reduce(*plain, **options)
+        result = np.frompyfunc(function, 2, 1, identity=None).reduce(*plain, **options)
     else:
-        made = getattr(ufunc, method)(*plain, **options)
-    made = presented(made)
-    if is_traced(made) and type(made.number) is float:
-        return converted(made, np.float64)
-    is_plain = type(made) is np.ndarray and made.dtype == object and made.size
-    return fillable(made.astype(float)) if is_plain and all(type(x) is np.float64 for x in made.flat) else made
+        result = getattr(ufunc, method)(*plain, **options)
+    result = presented(result)
+    if is_traced(result) and type(result.number) is float:
+        return converted(result, np.float64)
+    is_plain = type(result) is np.ndarray and result.dtype == object and result.size
+    return fillable(result.astype(float)) if is_plain and all(type(x) is np.float64 for x in result.flat) else result
 
 
 def _holds_objects(x: Any) -> bool:
@@ -356,14 +356,14 @@ def _where(where: Any, ufunc: Any, xs: tuple[Any, ...], options: dict[str, Any],
     if not any(isinstance(item, Value) for x in xs for item in np.ravel(_as_objects(x))):
         return choice(where, _by_element(ufunc, "__call__", xs, options), otherwise)
     every: Any = np.broadcast_arrays(*map(_as_objects, (*xs, _as_numbers(where), otherwise)))
-    mask, made = every[-2].astype(bool), every[-1].astype(object)
-    made[mask] = _by_element(ufunc, "__call__", tuple([presented(x[mask]) for x in every[:-2]]), options)
-    return made
+    mask, merged = every[-2].astype(bool), every[-1].astype(object)
+    merged[mask] = _by_element(ufunc, "__call__", tuple([presented(x[mask]) for x in every[:-2]]), options)
+    return merged
 
 
-def _into(out: tuple[Any, ...], made: Any) -> Any:
+def _into(out: tuple[Any, ...], results: Any) -> Any:
     """Write a result, or a tuple of several, into the arrays of an argument ``out=``, and return these."""
-    for x, result in zip(out, made if isinstance(made, tuple) else (made,), strict=True):
+    for x, result in zip(out, results if isinstance(results, tuple) else (results,), strict=True):
         if x is not None:
             x[...] = result
     written = tuple([x if type(x) is TracedArray else presented(x) for x in out])
@@ -433,15 +433,15 @@ def choice(condition: Any, *choices: Any) -> Any:
         if kind != np.object_:
             x, y = converted(x, kind.type), converted(y, kind.type)
         kinds = [Value if isinstance(item, Value) else type(number_of(item)) for item in (x, y)]
-        known = kinds[0] is kinds[1] and number_of(x) is not NotImplemented  # else the type of the result depends on c
-        if not known or not is_traced(c) or not c.recorder.open:
+        is_same_kind = kinds[0] is kinds[1] and number_of(x) is not NotImplemented
+        if not is_same_kind or not is_traced(c) or not c.recorder.open:  # else the type of the result depends on c
             return x if c else y
         if kinds[0] is Value:
             return BY_NAME["where"](c.operand(), x, y)
         return recorded("where", number_of(x if c.number else y), c, x, y)
 
-    made = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
-    return presented(made if isinstance(made, np.ndarray) else _as_objects(made))
+    merged = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
+    return presented(merged if isinstance(merged, np.ndarray) else _as_objects(merged))
 
 
 def _kind_of(x: Any) -> Any:
@@ -465,10 +465,10 @@ def _as_mask(x: Any) -> Any:
         return converted(x.item() if isinstance(x, np.ndarray) else x, np.bool_)
     if not any(map(is_traced, x.flat)):
         return x.astype(bool)
-    made: Any = x if all(type(number_of(item)) is np.bool_ for item in x.flat) else _each(x, np.bool_)
-    made = made.view(TracedArray)
-    made.kind = np.dtype(bool)
-    return made
+    mask: Any = x if all(type(number_of(item)) is np.bool_ for item in x.flat) else _each(x, np.bool_)
+    mask = mask.view(TracedArray)
+    mask.kind = np.dtype(bool)
+    return mask
 
 
 def _each(x: Any, kind: Any) -> Any:
@@ -487,9 +487,9 @@ def _as_numbers(x: Any) -> Any:
 def _as_objects(x: Any) -> Any:
     """Return a view as a plain array of objects."""
     if is_traced(x) or isinstance(x, Value):
-        made = np.empty((), object)
-        made[()] = x
-        return made
+        array = np.empty((), object)
+        array[()] = x
+        return array
     return x.view(np.ndarray) if isinstance(x, TracedArray) else x
 
 
@@ -523,14 +523,14 @@ def presented(x: Any) -> Any:
     if is_float and not any(type(item) is Pending for item in x.flat):  # NumPy's numbers have more attributes
         kind = _kind_of(x.view(np.ndarray))
         x = _as_objects(_each(x, np.float64)) if kind == np.float64 else x
-    made = x.view(TracedArray)
-    made.kind = None if kind is None or kind.hasobject else kind
-    return made
+    array = x.view(TracedArray)
+    array.kind = None if kind is None or kind.hasobject else kind
+    return array
 
 
 def _settle(x: Any) -> None:
-    """See that the dtype of an array does not depend on which numbers in a list are ints: where it holds all of them,
-    there is a float among them.
+    """Settle the dtype of an array of numbers that may be ints or floats. If it holds a whole list of them, one is a
+    float, and so is the dtype; else the type of one of them is asked, which adds guards or stops the recording.
     """
     members: dict[Any, set[int]] = {}
     for item in x.flat:
@@ -544,9 +544,9 @@ def _settle(x: Any) -> None:
 
 def fillable(x: Any) -> Any:
     """Return an array of floats as one that takes traced numbers too."""
-    made = np.frompyfunc(np.float64, 1, 1)(x).view(TracedArray)
-    made.kind = x.dtype
-    return made
+    array = np.frompyfunc(np.float64, 1, 1)(x).view(TracedArray)
+    array.kind = x.dtype
+    return array
 
 
 setattr(Number, "__array_ufunc__", TracedArray.__array_ufunc__)  # noqa: B010  (tracers.py is below this module)

@@ -50,7 +50,7 @@ class Unrecordable(Exception):  # noqa: N818  (not an error: a reason to stay wi
 
 
 class Undecided(Unrecordable):
-    """The function asks whether objects are the same of which the signature of the call does not tell."""
+    """The function asks whether two objects are identical, which the signature of the call does not tell."""
 
 
 class Opaque(Exception):  # noqa: N818  (a reason to call an operation back)
@@ -147,7 +147,7 @@ class Recorder:
             raise Unrecordable(self.fallback_reason)
 
     def refuse_to_tell(self) -> None:
-        """Stop the recording, as the function asks whether objects are the same of which the signature does not tell.
+        """Stop the recording: the function asks whether two objects are identical, which the signature does not tell.
 
         Raises:
             Undecided: always, during the run.
@@ -250,20 +250,20 @@ class Recorder:
         sides = [side for guard in guards for side in (guard.left, guard.right)]
         if any(x is unknown for x in _below(sides, lambda x: x._made >= unknown._made)):
             self.refuse("branches on the root that it looks for: write wengert.where(condition, a, b)")
-        found = row(*operands)
+        root = row(*operands)
         others = {id(x) for x, _ in self.unknowns}
         began = min([x._made for x, _ in self.unknowns], default=0)
         is_inner = others and any(id(x) in others for x in _below(operands, lambda x: x._made >= began))
-        if raises and not is_inner and isinstance(found, Value) and not self.guard("within", found, FINITE):
+        if raises and not is_inner and isinstance(root, Value) and not self.guard("within", root, FINITE):
             raise RootError("no root was found while the function was recorded")
         given = {*map(id, self.arguments.values()), *map(id, self.lifted_values), *others}
         below = {}
         for x in _below(operands, lambda x: x._row is not STOP and id(x) not in self.numbers):
             if x._made < self.began or id(x) in given:
-                return found
+                return root
             below[id(x)] = x
         self.numbers.update(below)
-        return Number(self, found._data, found) if isinstance(found, Value) else found
+        return Number(self, root._data, root) if isinstance(root, Value) else root
 
     def indexed(self, frame: Any, number: int) -> Any:
         """Return the list in ``rows[index]``, if the frame evaluates that."""
@@ -277,8 +277,8 @@ class Recorder:
         finally:
             self.path.rests = False
             del self.picked[count:]
-        known = isinstance(items, (list, tuple)) or type(items).__name__ in ("ndarray", "TracedArray")
-        return list(items) if known and -len(items) <= number < len(items) else None
+        is_sequence = isinstance(items, (list, tuple)) or type(items).__name__ in ("ndarray", "TracedArray")
+        return list(items) if is_sequence and -len(items) <= number < len(items) else None
 
 
 class _TracingHook(threading.local):
@@ -317,11 +317,11 @@ class _TracingHook(threading.local):
     def same(self, x: Any, other: Any) -> bool:
         """Return True if two Values are the same object; dicts compare keys like this, too."""
         if self.recorder is not None:
-            known = [id(value) in self.recorder.arguments for value in (x, other)]
-            if known == [True, True] and x is not other and {id(x), id(other)} & self.recorder.listed:
+            are_arguments = [id(value) in self.recorder.arguments for value in (x, other)]
+            if are_arguments == [True, True] and x is not other and {id(x), id(other)} & self.recorder.listed:
                 self.recorder.refuse_to_tell()
             # The signature says which of the other arguments are the same.
-            if known != [False, False] and (known != [True, True] or x is other):
+            if are_arguments != [False, False] and (are_arguments != [True, True] or x is other):
                 self.recorder.refuse("asks which Value an argument is: pass a number or a flag that tells")
         return x is other
 
@@ -405,7 +405,7 @@ def _below(nodes: Any, follows: Callable[[Value], bool]) -> Iterator[Value]:
 
 
 def _constant(x: Any) -> Any:
-    """Return a number that is the same in all runs, or an int in place of one that is never nan; None for others."""
+    """Return 0 for a number of a type that has no nan, any other plain number itself, and None for a traced float."""
     kind = type(number_of(x)) if is_traced(x) else type(x)
     return 0 if kind in (int, bool) or issubclass(kind, (np.integer, np.bool_)) else None if is_traced(x) else x
 
@@ -456,10 +456,10 @@ def _subscripted(frame: Any, caller: Any, called: Any, returned: Any) -> Any:
         asked = asked.func if by_call else asked
         if asked is None or not all(isinstance(x, harmless) for x in ast.walk(asked)):
             return None
-        found = eval(compile(ast.Expression(asked), __file__, "eval"), frame.f_globals, frame.f_locals)
+        evaluated = eval(compile(ast.Expression(asked), __file__, "eval"), frame.f_globals, frame.f_locals)
         if not by_call:
-            return found
-        code = getattr(found, "__code__", None) or getattr(type(found).__call__, "__code__", None)
+            return evaluated
+        code = getattr(evaluated, "__code__", None) or getattr(type(evaluated).__call__, "__code__", None)
         return returned if frame is caller and code is called else None
     except Exception:  # then it is no list that can be read again
         return None

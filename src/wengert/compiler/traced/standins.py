@@ -46,7 +46,7 @@ __all__ = ["OF_PYTHON", "STANDINS", "ModuleView"]
 ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
         "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
-LAYOUT = frozenset(  # names that tell it
+LAYOUT = frozenset(  # attributes and functions that tell how an array lies in memory
     ["__array_interface__", "ctypes", "data", "flags", "isfortran", "memoryview", "nditer", "strides", "tobytes"]
 )
 LEAST_SQUARES = 2.0**-900  # a smaller sum of squares has lost digits, or all of them
@@ -60,14 +60,14 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
         follow_again = getattr(sys.getprofile(), "start", None)
         if follow_again is None:
             return recorded_call(xs)
-        sys.setprofile(None)  # all of it is known, and has a hundred events
+        sys.setprofile(None)  # nothing of it has to be followed, and it has a hundred events
         try:
             return recorded_call(xs)
         finally:
             follow_again()
 
     def recorded_call(xs: Any) -> Any:
-        if row == "atan2":  # a zero has a sign there, that of an integer none
+        if row == "atan2":  # it tells -0.0 from 0.0; an integer zero has no sign
             for x in xs:
                 if is_traced(x) and x.doubt and not x:
                     x.doubt()
@@ -75,15 +75,15 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
         if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
             return function(*map(concrete, xs))
         numbers = [*map(number_of, xs)]
-        made = recorded(row, BY_NAME[row](*numbers), *xs)
-        finite = made.recorder.guard("within", made, FINITE)
-        if not finite and row in ONE_FAULT and made.recorder.guard("within", xs[0], FINITE):
+        tracer = recorded(row, BY_NAME[row](*numbers), *xs)
+        finite = tracer.recorder.guard("within", tracer, FINITE)
+        if not finite and row in ONE_FAULT and tracer.recorder.guard("within", xs[0], FINITE):
             function(*numbers)  # raises, as for every such number
         if not finite or row == "pow":
             computed(function, *xs)  # raises, or the result is exact
-        made.number = function(*numbers)
-        made.recorder.uses_numpy |= type(made.number) is np.float64
-        return made
+        tracer.number = function(*numbers)
+        tracer.recorder.uses_numpy |= type(tracer.number) is np.float64
+        return tracer
 
     return call
 
@@ -94,34 +94,35 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
     def extreme(*xs: Any, **options: Any) -> Any:
         if options and options.keys() != {"default"}:  # a key is asked of each item before the next one is made
             return builtin(*xs, **options)
-        found = list(xs[0]) if len(xs) == 1 else xs  # a generator is read once
-        if options and not found:
-            return builtin(found, **options)
-        numbers = [number_of(x) for x in found]
+        items = list(xs[0]) if len(xs) == 1 else xs  # a generator is read once
+        if options and not items:
+            return builtin(items, **options)
+        numbers = [number_of(x) for x in items]
         kinds = set(map(type, numbers))
-        mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
+        mixed = any(isinstance(x, Value) for x in items) or any(n is NotImplemented for n in numbers)
         mixed = mixed or (len(kinds) > 1 and not kinds.isdisjoint((bool, np.bool_)))
-        traced = next((x for x in found if is_traced(x)), None)
-        # The position of a nan matters, and so does which of the arguments it is if the function asks for identity.
+        traced = next((x for x in items if is_traced(x)), None)
+        # With a nan the result depends on the order of the arguments; if the function may ask for identity, the result
+        # has to be one of them, and no new number.
         if mixed or traced is None or any(n != n for n in numbers) or traced.recorder.observes_bools:
-            return builtin(found)
+            return builtin(items)
         if len(numbers) == 1 and isinstance(numbers[0], int):  # stays an index
-            return found[0]
-        made = recorded(row, builtin(numbers), *found)
-        doubts = [x.doubt for x in found if is_traced(x) and x.doubt]
-        if len(kinds) > 1 and is_traced(made):  # it has the type of the extreme argument
-            doubts.append(functools.partial(_asked_at, running(), made.recorder, builtin, found))
-        if doubts and is_traced(made):
-            made.doubt, made.recorder.type_uncertain = lambda: [doubt() for doubt in doubts], True
-        return made
+            return items[0]
+        extremum = recorded(row, builtin(numbers), *items)
+        doubts = [x.doubt for x in items if is_traced(x) and x.doubt]
+        if len(kinds) > 1 and is_traced(extremum):  # it has the type of the extreme argument
+            doubts.append(functools.partial(_asked_at, running(), extremum.recorder, builtin, items))
+        if doubts and is_traced(extremum):
+            extremum.doubt, extremum.recorder.type_uncertain = lambda: [doubt() for doubt in doubts], True
+        return extremum
 
     return extreme
 
 
-def _asked_at(line: Any, recorder: Any, builtin: Any, found: Any) -> None:
+def _asked_at(line: Any, recorder: Any, builtin: Any, items: Any) -> None:
     """Let Python compare, and attribute the guards to a line of the user's."""
     recorder.line = line
-    builtin(found)
+    builtin(items)
     recorder.line = None
 
 
@@ -131,7 +132,7 @@ def _identity(function: Any) -> Callable[[Any, Any], Any]:
     def call(x: Any, y: Any) -> Any:
         if type(x) is Bool or type(y) is Bool:
             return function(*[each.concrete() if type(each) is Bool else each for each in (x, y)])
-        if is_traced(x) and is_traced(y):  # as `max` makes a number of two, it may be either
+        if is_traced(x) and is_traced(y):  # one may be a result of `max`, which stands for either operand
             x.recorder.refuse(f"asks by operator.{function.__name__} which number an object is: write == or !=")
         return function(x, y)
 
@@ -192,8 +193,8 @@ def _int(*args: Any) -> Any:
 def _type(*args: Any, **named: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]) and args[0].doubt:
         args[0].doubt()
-    found = type(*args, **named) if len(args) != 1 else args[0].__class__ if is_traced(args[0]) else type(args[0])
-    return np.ndarray if found is TracedArray else KINDS.get(found, found)
+    kind = type(*args, **named) if len(args) != 1 else args[0].__class__ if is_traced(args[0]) else type(args[0])
+    return np.ndarray if kind is TracedArray else KINDS.get(kind, kind)
 
 
 def _told(asks: Any, x: Any, what: Any) -> bool:
@@ -226,22 +227,22 @@ def _fmod(x: Any, y: Any) -> Any:
 
 
 def _fsum(xs: Any) -> Any:
-    """Return `math.fsum`, which rounds once: the rounding errors of all sums are added, too, and a guard passes where
-    what these round away cannot change the result. (From Python 3.12 on `sum` of floats is compensated; its replacement
-    adds one by one, which differs by rounding on the scale of the terms.)
+    """Return `math.fsum`, which rounds once: a sum that is compensated by its rounding errors, and guards that what the
+    compensation itself rounds away cannot change the result. (From Python 3.12 on `sum` of floats is compensated; its
+    replacement adds one by one, which differs by rounding on the scale of the terms.)
     """
-    found = list(xs)
-    if not any(map(is_traced, found)):
-        return math.fsum(found)
-    if not all(type(number_of(x)) in (*FLOATS, int) and not isinstance(x, Value) for x in found):
-        return math.fsum(map(concrete, found))
-    made, error, bound = _sum_of_floats(found)
-    if is_traced(made):
-        recorder = made.recorder
-        certain = recorder.guard("within", made, FINITE) and recorder.guard("eq", made + (error + bound), made)
-        if certain and recorder.guard("eq", made + (error - bound), made):
-            return made
-    return math.fsum(map(concrete, found))
+    terms = list(xs)
+    if not any(map(is_traced, terms)):
+        return math.fsum(terms)
+    if not all(type(number_of(x)) in (*FLOATS, int) and not isinstance(x, Value) for x in terms):
+        return math.fsum(map(concrete, terms))
+    total, error, bound = _sum_of_floats(terms)
+    if is_traced(total):
+        recorder = total.recorder
+        certain = recorder.guard("within", total, FINITE) and recorder.guard("eq", total + (error + bound), total)
+        if certain and recorder.guard("eq", total + (error - bound), total):
+            return total
+    return math.fsum(map(concrete, terms))
 
 
 def _sum_of_floats(xs: Sequence[Any]) -> tuple[Any, Any, Any]:
@@ -256,24 +257,24 @@ def _sum_of_floats(xs: Sequence[Any]) -> tuple[Any, Any, Any]:
 
 def _with_error(x: Any, y: Any) -> tuple[Any, Any]:
     """Return a sum of floats and its rounding error, which is a float (Knuth)."""
-    made = x + y
-    of_y = made - x
-    return made, (x - (made - of_y)) + (y - of_y)
+    total = x + y
+    of_y = total - x
+    return total, (x - (total - of_y)) + (y - of_y)
 
 
 def _mean(function: Any) -> Callable[..., Any]:
     """Return `mean` or `fmean` of `statistics`."""
 
     def mean(data: Any, *weights: Any, **named: Any) -> Any:
-        found = list(data)
-        if weights or named or not _are_floats(found):
-            return function([*map(concrete, found)], *map(concrete, weights), **named)
+        items = list(data)
+        if weights or named or not _are_floats(items):
+            return function([*map(concrete, items)], *map(concrete, weights), **named)
         if function is statistics.fmean:
-            return _fsum(found) / len(found)
-        made = _sum_of_floats(found)[0] / len(found)
-        if is_traced(made) and not made.recorder.guard("within", made, FINITE):
-            return function([*map(concrete, found)])
-        return converted(made, np.float64) if type(number_of(found[0])) is np.float64 else made
+            return _fsum(items) / len(items)
+        average = _sum_of_floats(items)[0] / len(items)
+        if is_traced(average) and not average.recorder.guard("within", average, FINITE):
+            return function([*map(concrete, items)])
+        return converted(average, np.float64) if type(number_of(items[0])) is np.float64 else average
 
     return mean
 
@@ -282,30 +283,30 @@ def _spread(function: Any, of_sample: bool, is_root: bool) -> Callable[..., Any]
     """Return the variance or the standard deviation of `statistics`, of a sample or of a population."""
 
     def spread(data: Any, *center: Any, **named: Any) -> Any:
-        found = list(data)
-        if center or named or len(found) <= of_sample or not _are_floats(found):
-            return function([*map(concrete, found)], *map(concrete, center), **named)
-        mean = _sum_of_floats(found)[0] / len(found)
-        away = [x - mean for x in found]
+        items = list(data)
+        if center or named or len(items) <= of_sample or not _are_floats(items):
+            return function([*map(concrete, items)], *map(concrete, center), **named)
+        mean = _sum_of_floats(items)[0] / len(items)
+        away = [x - mean for x in items]
         squares, rest = _sum_of_floats([x * x for x in away])[0], _sum_of_floats(away)[0]
-        made = (squares - rest * rest / len(found)) / (len(found) - of_sample)  # the mean was rounded
-        exact = is_traced(made) and made.recorder.guard("ge", squares, LEAST_SQUARES)
-        exact = exact and made.recorder.guard("le", 1024.0 * rest * rest, squares)
-        if not (exact and made.recorder.guard("within", made, FINITE)):
-            return function([*map(concrete, found)])
+        variance = (squares - rest * rest / len(items)) / (len(items) - of_sample)  # the mean was rounded
+        exact = is_traced(variance) and variance.recorder.guard("ge", squares, LEAST_SQUARES)
+        exact = exact and variance.recorder.guard("le", 1024.0 * rest * rest, squares)
+        if not (exact and variance.recorder.guard("within", variance, FINITE)):
+            return function([*map(concrete, items)])
         if is_root:
-            return STANDINS[id(math.sqrt)](made)
-        return converted(made, np.float64) if type(number_of(found[0])) is np.float64 else made
+            return STANDINS[id(math.sqrt)](variance)
+        return converted(variance, np.float64) if type(number_of(items[0])) is np.float64 else variance
 
     return spread
 
 
-def _are_floats(found: list[Any]) -> bool:
+def _are_floats(items: list[Any]) -> bool:
     """Return True for floats and constant integers, if one is traced: where `statistics` returns a float."""
-    kinds = {type(number_of(x)) for x in found}
-    constant = all(type(x) is not Integer for x in found) and not any(isinstance(x, Value) for x in found)
+    kinds = {type(number_of(x)) for x in items}
+    constant = all(type(x) is not Integer for x in items) and not any(isinstance(x, Value) for x in items)
     are_floats = {float} <= kinds <= {float, int} or kinds == {np.float64}
-    return constant and are_floats and any(map(is_traced, found)) and not any(is_traced(x) and x.doubt for x in found)
+    return constant and are_floats and any(map(is_traced, items)) and not any(is_traced(x) and x.doubt for x in items)
 
 
 def _taking(real: Any) -> Callable[..., Any]:
@@ -336,7 +337,7 @@ KINDS: dict[Any, Any] = {
     )
     for real, make in ((float, _float), (int, _int), (type, _type), (Value, _value), *_OF_C)
 }
-STANDINS: dict[int, Any] = {id(real): made for real, made in KINDS.items()}
+STANDINS: dict[int, Any] = {id(real): standin for real, standin in KINDS.items()}
 STANDINS |= {id(getattr(math, row)): _function(getattr(math, row), row) for row in ROWS if hasattr(math, row)}
 STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.pow, "pow"), (math.hypot, "hypot"))}
 STANDINS |= {id(getattr(math, name)): _asks(how, getattr(math, name)) for name, how in ASKED.items()}
@@ -359,7 +360,7 @@ OF_PYTHON |= {
         (statistics.pstdev, False, True),
     )
 }
-STANDINS |= {id(f): made for f, made in OF_PYTHON.items()}
+STANDINS |= {id(f): standin for f, standin in OF_PYTHON.items()}
 STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 
 
@@ -381,10 +382,10 @@ def _in_place_of(function: Any, own: Any) -> Callable[..., Any]:
     def call(*args: Any, **named: Any) -> Any:
         if not any(map(_holds_traced, (*args, *named.values()))):
             return function(*args, **named)
-        made = own(*args, **named)
-        if isinstance(made, np.ndarray):
-            return presented(np.frompyfunc(lambda x: converted(x, np.float64) if is_traced(x) else x, 1, 1)(made))
-        return converted(made, np.float64) if is_traced(made) else made
+        result = own(*args, **named)
+        if isinstance(result, np.ndarray):
+            return presented(np.frompyfunc(lambda x: converted(x, np.float64) if is_traced(x) else x, 1, 1)(result))
+        return converted(result, np.float64) if is_traced(result) else result
 
     return call
 
@@ -405,16 +406,16 @@ def _filled(function: Any) -> Callable[..., Any]:
     """Wrap a function of NumPy that makes an array: one of floats takes traced numbers if the caller changes it."""
 
     def call(*args: Any, **named: Any) -> Any:
-        is_like = any(type(x) is TracedArray for x in args)  # then it lies in memory as that does
+        is_like = any(type(x) is TracedArray for x in args)  # the new array has the memory layout of this one
         args = tuple([np.empty(x.shape, x.dtype) if type(x) is TracedArray else concrete(x) for x in args])
-        made = function(*args, **named)
-        if type(made) is not np.ndarray or not made.ndim:
-            return made
-        if made.dtype != np.float64:
+        array = function(*args, **named)
+        if type(array) is not np.ndarray or not array.ndim:
+            return array
+        if array.dtype != np.float64:
             if is_like and _asks_layout():
                 refuse_layout(f"np.{function.__name__}")
-            return made
-        return fillable(made) if is_like or _fills(sys._getframe(1).f_code) else made
+            return array
+        return fillable(array) if is_like or _fills(sys._getframe(1).f_code) else array
 
     return call
 
@@ -445,12 +446,12 @@ def _laying_out(function: Any) -> Callable[..., Any]:
     """Wrap a function of NumPy that returns its argument itself if that lies in memory as it is to."""
 
     def call(x: Any, *args: Any, **named: Any) -> Any:
-        made = presented(function(x, *args, **named))
+        array = presented(function(x, *args, **named))
         if type(x) is TracedArray and x.of_argument:
             if None in bytecode_of(sys._getframe(1).f_code).identities:
                 refuse_layout(f"np.{function.__name__}(x) is x")
-            made.of_argument = made.perhaps_copied = True
-        return made
+            array.of_argument = array.perhaps_copied = True
+        return array
 
     return call
 

@@ -45,7 +45,7 @@ CONDITIONS: dict[str, Any] = {  # operations for comparisons, which only recordi
     for how in COMPARISONS
 }
 NARROW = tuple([np.dtype(code).type for code in "efgbhilBHILQ" if np.dtype(code) not in (np.int64, np.float64)])
-EXACTLY = ("neg", "abs")  # operations whose results a type of floats has
+EXACTLY = ("neg", "abs")  # operations that are exact in every type of floats
 BITS: dict[str, Callable[..., Any]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 BOOLEAN: dict[str, Any] = {"and": operator.mul, "or": BY_NAME["maximum"], "xor": CONDITIONS["ne"]}  # on 0.0 and 1.0
 CALLER = 0 if ieee.COMPILED else 1  # compiled functions have no frames
@@ -165,8 +165,8 @@ class Number:
         if name == "is_integer":
             finite = self.recorder.guard("within", self, FINITE)
             return finite and self == recorded("floor", BY_NAME["floor"](self.number), self)
-        found = getattr(self.concrete(), name)
-        return found(*map(concrete, args), **named) if callable(found) else found
+        attribute = getattr(self.concrete(), name)
+        return attribute(*map(concrete, args), **named) if callable(attribute) else attribute
 
     def _apply_op(self, op: Op, xs: Any) -> Any:
         """Apply a function of the table: the result is a Value if an operand is one."""
@@ -207,10 +207,10 @@ class Integer(Number):
     def __radd__(self, other: Any) -> Any:
         return self._moved(super().__radd__(other), other)
 
-    def _moved(self, made: Any, by: Any) -> Any:
-        if type(by) is not int or not is_traced(made):
-            return made
-        return Integer(self.recorder, made.number, made._node, self.name, self.fixed, self.base, self.steps + by)
+    def _moved(self, shifted: Any, by: Any) -> Any:
+        if type(by) is not int or not is_traced(shifted):
+            return shifted
+        return Integer(self.recorder, shifted.number, shifted._node, self.name, self.fixed, self.base, self.steps + by)
 
     def select(self, items: Any) -> Any:
         """Return the item of a list at this index, for the library's own functions."""
@@ -367,8 +367,8 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
 
 def _bool(recorder: Any, number: Any, node: Any, asked: Any = None) -> Any:
     """Return a traced bool; the bool itself, with a guard, if the function may ask which of the two it is."""
-    made = Bool(recorder, number, node, asked)
-    return made.concrete() if recorder.observes_bools else made
+    tracer = Bool(recorder, number, node, asked)
+    return tracer.concrete() if recorder.observes_bools else tracer
 
 
 def converted(x: Any, kind: Any) -> Any:
@@ -379,9 +379,9 @@ def converted(x: Any, kind: Any) -> Any:
         return _bool(x.recorder, kind(x.number), x._node, x.asked)
     if type(x) is Integer and kind is int:
         return Integer(x.recorder, int(x.number), x._node, x.name, x.fixed, x.base, x.steps)
-    made = Number(x.recorder, kind(x.number), x.operand())
-    made.most = x.most
-    return made
+    tracer = Number(x.recorder, kind(x.number), x.operand())
+    tracer.most = x.most
+    return tracer
 
 
 def is_bool(x: Any) -> bool:
@@ -415,18 +415,18 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     if not plain or (name == "div" and (first is not float or type(y) in TRACED or not b)):
         return _computed(name, x, y)
     try:
-        made = PYTHON[name](a, b)
+        result = PYTHON[name](a, b)
     except Exception:  # as NumPy is set, or a filter of warnings
         return computed(PYTHON[name], x, y)
     recorder = x.recorder if type(x) in TRACED else y.recorder
     if not recorder.open:
-        return made
-    recorder.uses_numpy |= type(made) is np.float64
+        return result
+    recorder.uses_numpy |= type(result) is np.float64
     node = PYTHON[name](as_operand(x), as_operand(y))
     if node._made > recorder.last:
         recorder.break_off()
-    made = Number(recorder, made, node)
-    return _doubted(made, (x, y)) if recorder.type_uncertain and name != "div" else made
+    tracer = Number(recorder, result, node)
+    return _doubted(tracer, (x, y)) if recorder.type_uncertain and name != "div" else tracer
 
 
 def _computed(name: str, *xs: Any) -> Any:
@@ -435,8 +435,8 @@ def _computed(name: str, *xs: Any) -> Any:
         return PYTHON[name](*map(as_operand, xs))
     numbers = [*map(number_of, xs)]
     if any(x is NotImplemented for x in numbers):
-        known = any(isinstance(x, (complex, str, bytes)) for x in xs)
-        return PYTHON[name](*map(concrete, xs)) if known else NotImplemented
+        has_complex_or_text = any(isinstance(x, (complex, str, bytes)) for x in xs)
+        return PYTHON[name](*map(concrete, xs)) if has_complex_or_text else NotImplemented
     recorder = _recorder_of(xs)
     by_numpy = any(isinstance(x, np.generic) for x in numbers)
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
@@ -460,24 +460,24 @@ def _computed(name: str, *xs: Any) -> Any:
         is_whole = isinstance(result, (int, np.integer)) and recorder.open
         if is_whole and not recorder.guard("within", exactly, EXACT):
             return PYTHON[name](*map(concrete, xs))
-        made = Number(recorder, result, BY_NAME["round"](multiple / y))
+        tracer = Number(recorder, result, BY_NAME["round"](multiple / y))
     else:
-        made = recorded(name, result, *xs)
+        tracer = recorded(name, result, *xs)
     if isinstance(result, (int, np.integer)):
         if recorder.open:
-            made.most = _most(name, *xs)
+            tracer.most = _most(name, *xs)
         if isinstance(result, np.integer) and recorder.open:
-            if not _fits(recorder, made, type(result)):
+            if not _fits(recorder, tracer, type(result)):
                 return PYTHON[name](*map(concrete, xs))
-        elif not made.most <= EXACT and not recorder.guard("within", made, EXACT):
+        elif not tracer.most <= EXACT and not recorder.guard("within", tracer, EXACT):
             return PYTHON[name](*map(concrete, xs))
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
-        recorder.guard("within", made, FINITE)
+        recorder.guard("within", tracer, FINITE)
         if all(isinstance(x, int) for x in numbers):
             recorder.guard("ge", xs[1], 0.0)  # else an int
-    return _doubted(made, xs) if recorder.type_uncertain and name != "div" else made
+    return _doubted(tracer, xs) if recorder.type_uncertain and name != "div" else tracer
 
 
 def computes_in(recorder: Any, kind: Any) -> None:
@@ -489,25 +489,25 @@ def computes_in(recorder: Any, kind: Any) -> None:
     recorder.refuse(f"computes in {kind.__name__}, which rounds: pass float64, as x.astype(float) is")
 
 
-def _fits(recorder: Any, made: Any, kind: Any) -> bool:
+def _fits(recorder: Any, tracer: Any, kind: Any) -> bool:
     """Return True if an integer fits in a type of NumPy, with guards that it does; beyond, NumPy's wrap around."""
     most = min(float(np.iinfo(kind).max), EXACT)
-    if float(made.number) != made._node._data:
+    if float(tracer.number) != tracer._node._data:
         return False
-    if not made.most <= most and not recorder.guard("within", made, most):
+    if not tracer.most <= most and not recorder.guard("within", tracer, most):
         return False
-    return bool(np.iinfo(kind).min) or bool(recorder.guard("ge", made, 0.0))
+    return bool(np.iinfo(kind).min) or bool(recorder.guard("ge", tracer, 0.0))
 
 
-def _doubted(made: Any, xs: tuple[Any, ...]) -> Any:
+def _doubted(result: Any, xs: tuple[Any, ...]) -> Any:
     """Mark a result whose type depends on those of its operands, unless one is a float."""
     doubts = [x.doubt for x in xs if is_traced(x) and x.doubt]
     certain = [x for x in xs if type(number_of(x)) is float and not (is_traced(x) and x.doubt)]
-    if doubts and not certain and is_traced(made):
-        made.doubt = lambda: [doubt() for doubt in doubts]
-        if type(made.number) is float and not made.recorder.guard("within", made, EXACT):
-            made.doubt()  # beyond, ints are exact and floats are not
-    return made
+    if doubts and not certain and is_traced(result):
+        result.doubt = lambda: [doubt() for doubt in doubts]
+        if type(result.number) is float and not result.recorder.guard("within", result, EXACT):
+            result.doubt()  # beyond, ints are exact and floats are not
+    return result
 
 
 def _most(name: str, *xs: Any) -> float:
@@ -560,10 +560,10 @@ def _whole(name: str, x: Any) -> Any:
     """Round a number to an int."""
     if not is_traced(x):
         return int(BY_NAME[name](x))
-    made = recorded(name, computed(lambda number: int(BY_NAME[name](float(number))), x), x)
-    if not x.recorder.guard("within", made, EXACT):
+    whole = recorded(name, computed(lambda number: int(BY_NAME[name](float(number))), x), x)
+    if not x.recorder.guard("within", whole, EXACT):
         concrete(x)
-    return made
+    return whole
 
 
 # -- lists of them ---------------------------------------------------------------------------------------------------
