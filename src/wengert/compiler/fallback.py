@@ -70,9 +70,9 @@ class Fallback:
         """Return True if this call is not watched, as too many have changed objects, or raised an exception."""
         return entry.changes >= policy.CHANGES and not policy.is_milestone(entry.calls)
 
-    def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
+    def drop(self, entry: CacheEntry, specialization: Specialization, reason: str) -> None:
         """Drop a specialization whose result differs from the function's, and warn."""
-        entry.specializations = [each for each in entry.specializations if each is not made]
+        entry.specializations = [each for each in entry.specializations if each is not specialization]
         entry.latest = None
         self.invalidate(entry, f"{reason}: {DIFFERS}")
 
