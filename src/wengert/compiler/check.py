@@ -1,6 +1,6 @@
-"""Is the program the function? Two results of one call: their numbers, and what they pull back.
+"""Compares two results of one call, the array program's and the function's: their numbers and their gradients.
 
-`Check.difference` is the one rule of tolerance and the one sentence of what differs. What is compared is made by
+`Check.difference` applies the tolerances, and puts a difference into words. What is compared comes from
 
 - `of_results`: a result that a call was given, and the function's own,
 - `of_sample`: a derivative, and its product with a vector, from a run of its function,
@@ -71,9 +71,9 @@ class Check:
         theirs: those of the function's.
         gradients: returns what both pull back; None if neither depends on Values, or a text that says how they differ.
         terms: the absolute values that each number was added up from, if both were: it may differ relative to these.
-        largest: returns the largest number that one of the function's comes from, as far as it counts in it, given its
-            position: where digits have cancelled, each may differ by far less than that.
-        are_alone: each number is judged by itself: else those of a derivative on the scale of the largest.
+        largest: returns, for the position of one of the function's numbers, the largest number that it was computed
+            from, times the derivative with respect to that: where digits have cancelled, rounding is relative to it.
+        are_alone: True to judge each number on its own scale; else those of a derivative on that of the largest.
         again: yields the program's numbers and gradients at inputs that are moved by slightly more than rounding.
         reason: how they differ in kind; then nothing else is compared.
     """
@@ -280,8 +280,8 @@ def of_run(
 
 
 def _leaves(specialization: Specialization, layout: Any, result: Any, values: Sequence[Any] | None = None) -> Any:
-    """Return the Values and numbers of a result, and their weights in what is pulled back; a text if its structure, or
-    a Value among the arguments that it returns, is not that of the specialization.
+    """Return the leaves of a result (Values and numbers) and their cotangents; a text if its structure differs from the
+    recorded one, or if it returns another argument or parameter than the recorded run did.
     """
     structure, x = specialization.structure, primal_of(result)
     if structure is not None:

@@ -323,7 +323,7 @@ class Arguments:
         return [name for name in self.signature.shapes if name in self.passed]
 
     def distinguished(self) -> set[int] | None:
-        """Return the identities of the objects of which the signature tells whether they are the same; None for all."""
+        """Return the identities of the objects whose aliasing, being passed twice, the signature says; None for all."""
         if self.signature.tells_objects:
             return None
         outside = tree_items(self.originals)
@@ -334,7 +334,9 @@ class Arguments:
         return {id(part) for original in self.originals.values() for part, _ in _parts(original)}
 
     def has_equals(self) -> bool:
-        """Return True if an object in the arguments, as a named tuple, may be another one with an equal signature."""
+        """Return True if an object in the arguments, such as a named tuple, is compared by its value: another call with
+        this signature may have an equal object that is not the same.
+        """
         parts = [x for original in self.originals.values() for x, _ in _parts(original)]
         others = [x for x in parts if type(x) not in REPLACED and not isinstance(x, (Value, np.generic))]
         return any(type(key_of(x)) is not Itself for x in others)
@@ -370,8 +372,8 @@ class Arguments:
         make: Callable[[ArraySpec, Any], Any],
         fixed: Callable[[Any], Any],
     ) -> Any:
-        """Call a function on one example. `make` converts each array, `fixed` each static part; an object that is
-        passed twice stays one object, as far as the signature tells of it.
+        """Call a function on one example. `make` converts each array, `fixed` each static part. Where the signature
+        says that an object is passed twice, the function gets one object in both places.
         """
         arrays = iter(example)
         by_identity: dict[int, Any] = {}
@@ -508,8 +510,8 @@ class Reader:
     Args:
         signature: the function's.
         static: the names of arguments that are parts of the program.
-        tells_objects: True if the function may ask whether two objects are the same, of which there may be equal ones:
-            then the signature tells which are.
+        tells_objects: True if the function may compare by `is` objects that can be equal and not the same: then the
+            signature says which objects in the arguments are the same.
 
     Attributes:
         elsewhere: by identity the objects that recorded runs read, but not from the arguments, and small whole numbers,
@@ -588,9 +590,9 @@ class Reader:
         """Say which objects in the arguments are the same.
 
         Returns:
-            The identities of all of them, or of none if all examples of a batch have different ones; those of static
-            ones that the function has from elsewhere, too, and None for others; and why such arguments are left to the
-            function.
+            The identities of all objects in the arguments, of a batch none, as in no example two may be the same; for
+            each static object its identity if the function also reads it elsewhere, else None; and the reason why the
+            function itself serves such arguments, or an empty text.
         """
         several = [specialization for entry in list(self.entries.values()) for specialization in entry.specializations]
         held = {id(x) for specialization in several for x in specialization.captures.floats()}
@@ -632,8 +634,8 @@ class Reader:
         return identities, told if any(told) else [], reason
 
     def add(self, objects: Sequence[Any]) -> None:
-        """Note objects that a recorded run read, but not from the arguments, of which another call may have an equal
-        one: not None, a bool, nor what is compared by identity anyway.
+        """Note objects that a recorded run read from elsewhere than the arguments. None, bools and objects compared by
+        identity are left out: no argument can be equal to them and not the same object.
         """
         noted = [x for x in objects if x is not None and type(x) is not bool]
         noted = [x for x in noted if isinstance(x, REPLACED) or type(key_of(x)) is not Itself]

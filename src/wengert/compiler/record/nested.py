@@ -195,7 +195,7 @@ class _Parameters:
     def __init__(self, program: Program, places: Sequence[int]) -> None:
         self.program = program
         self.places: list[int] = []
-        self._elements: dict[int, tuple[Array, int]] = {}  # by the place
+        self._elements: dict[int, tuple[Array, int]] = {}  # by the place in the recording
         self._add(program.of_role("param"), places)
 
     def _add(self, arrays: Sequence[Array], places: Sequence[int]) -> None:
