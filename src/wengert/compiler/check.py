@@ -1,6 +1,6 @@
-"""Is the program the function? Two results of one call: their numbers, and what they pull back.
+"""Compares two results of one call, the array program's and the function's: their numbers and their gradients.
 
-`Check.difference` is the one rule of tolerance and the one sentence of what differs. What is compared is made by
+`Check.difference` applies the tolerances, and puts a difference into words. What is compared comes from
 
 - `of_results`: a result that a call was given, and the function's own,
 - `of_sample`: a derivative, and its product with a vector, from a run of its function,
@@ -71,9 +71,9 @@ class Check:
         theirs: those of the function's.
         gradients: returns what both pull back; None if neither depends on Values, or a text that says how they differ.
         terms: the absolute values that each number was added up from, if both were: it may differ relative to these.
-        largest: returns the largest number that one of the function's comes from, as far as it counts in it, given its
-            position: where digits have cancelled, each may differ by far less than that.
-        are_alone: each number is judged by itself: else those of a derivative on the scale of the largest.
+        largest: returns, for the position of one of the function's numbers, the largest number that it was computed
+            from, times the derivative with respect to that: where digits have cancelled, rounding is relative to it.
+        are_alone: True to judge each number on its own scale; else those of a derivative on that of the largest.
         again: yields the program's numbers and gradients at inputs that are moved by slightly more than rounding.
         reason: how they differ in kind; then nothing else is compared.
     """
@@ -115,20 +115,20 @@ class Check:
         agree = self.kernel.agree
         ours, theirs = [*map(float, self.ours)], array("d", self.theirs)
         terms = None if self.terms is None else array("d", self.terms)
-        found = self.gradients()
-        if isinstance(found, str):
-            return found
+        gradients = self.gradients()
+        if isinstance(gradients, str):
+            return gradients
         if are_near(ours, theirs, tuple(range(len(ours))), agree, terms, agree) and (
-            found is None or are_near(found.ours, found.theirs, found.places, agree, None, 0.0)
+            gradients is None or are_near(gradients.ours, gradients.theirs, gradients.places, agree, None, 0.0)
         ):  # nearly always
             return ""
-        return self._difference(found)
+        return self._difference(gradients)
 
     @np.errstate(all="ignore")
-    def _difference(self, found: Gradients | None) -> str:
+    def _difference(self, gradients: Gradients | None) -> str:
         kernel, program = self.kernel, self.kernel.program
         got, want = np.array(self.ours, float), np.array(self.theirs, float)
-        if not all(map(all_finite, [got] if found is None else [got, np.array(found.ours)])):
+        if not all(map(all_finite, [got] if gradients is None else [got, np.array(gradients.ours)])):
             return ""  # the function itself will run
         away = np.abs(got - want)
         close = away <= kernel.agree * np.abs(want) + kernel.floor
@@ -145,11 +145,11 @@ class Check:
                 if not close[n]:
                     break
         pairs = [("result", got, want, close)]
-        if found is not None:
-            slopes, wanted = np.array(found.ours), np.array(found.theirs)[list(found.places)]
+        if gradients is not None:
+            slopes, wanted = np.array(gradients.ours), np.array(gradients.theirs)[list(gradients.places)]
             near = np.abs(slopes - wanted) <= kernel.agree * np.abs(wanted) + kernel.floor
             for n in np.flatnonzero(~near):
-                near[n] = abs(slopes[n] - wanted[n]) <= kernel.nudge * found.largest(int(n))
+                near[n] = abs(slopes[n] - wanted[n]) <= kernel.nudge * gradients.largest(int(n))
                 if not near[n]:
                     break
             pairs.append(("derivative", slopes, wanted, near))
@@ -168,28 +168,28 @@ class Check:
 # -- what is compared -------------------------------------------------------------------------------------------------
 
 
-def of_results(made: Specialization, found: Any, result: Any) -> Check:
+def of_results(specialization: Specialization, served: Any, result: Any) -> Check:
     """Compare a specialization's result of one example with the function's."""
-    ours, theirs = _leaves(made, None, found), _leaves(made, None, result)
+    ours, theirs = _leaves(specialization, None, served), _leaves(specialization, None, result)
     for each in (ours, theirs):
         if isinstance(each, str):
-            return Check(made.kernel, reason=each)
-    (found, weights), (result, _) = ours, theirs
-    pulled = functools.partial(_pulled_back_by_both, made, found, weights, result, weights)
-    return Check(made.kernel, numbers_in(found), numbers_in(result), pulled, are_alone=True)
+            return Check(specialization.kernel, reason=each)
+    (our_leaves, weights), (their_leaves, _) = ours, theirs
+    pulled = functools.partial(_pulled_back_by_both, specialization, our_leaves, weights, their_leaves, weights)
+    return Check(specialization.kernel, numbers_in(our_leaves), numbers_in(their_leaves), pulled, are_alone=True)
 
 
-def of_sample(made: Specialization, derived: Derived, result: Any, sample: Any) -> Check:
+def of_sample(specialization: Specialization, derived: Derived, result: Any, sample: Any) -> Check:
     """Compare a specialization's derivative with what `Derived.sample` gives: what both give for a vector."""
     ours, theirs, terms, largest = derived.products(result, sample)
-    weighted = derived.weighted(result, sample, made.checked)
-    pulled = functools.partial(_pulled_back_by_both, made, *weighted)
-    return Check(made.kernel, ours, theirs, pulled, terms, largest, are_alone=True)
+    weighted = derived.weighted(result, sample, specialization.checked)
+    pulled = functools.partial(_pulled_back_by_both, specialization, *weighted)
+    return Check(specialization.kernel, ours, theirs, pulled, terms, largest, are_alone=True)
 
 
 @np.errstate(all="ignore")
 def of_example(
-    made: Specialization,
+    specialization: Specialization,
     layout: Any,
     arguments: Arguments,
     example: Sequence[Any],
@@ -199,25 +199,25 @@ def of_example(
     """Say how a run of a specialization for an example differs from the function's result. `of_values` returns a result
     with a graph, where this one has none.
     """
-    found = _leaves(made, layout, result, arguments.values())
-    if isinstance(found, str):
-        return found
-    leaves, cotangents = found
+    weighted = _leaves(specialization, layout, result, arguments.values())
+    if isinstance(weighted, str):
+        return weighted
+    leaves, cotangents = weighted
     want: Any = np.asarray(numbers_in(leaves), float)
-    terms = functools.cache(lambda: _terms(made, layout, result, want.size, of_values))
+    terms = functools.cache(lambda: _terms(specialization, layout, result, want.size, of_values))
     if modes.grad_disabled():
         leaves, cotangents = [], []
-    with made.acquire() as space:
+    with specialization.acquire() as space:
         if space.stale_capture():  # it has changed since
             return ""
         space.load()
         arrays, values = arguments.numbers(example), arguments.values()
         batched = arguments.signature.batched
-        return of_run(made, space, arrays, values, batched, want, leaves, cotangents, terms)
+        return of_run(specialization, space, arrays, values, batched, want, leaves, cotangents, terms)
 
 
 def of_run(
-    made: Specialization,
+    specialization: Specialization,
     space: Any,
     arrays: list[Any],
     values: Sequence[Any],
@@ -230,7 +230,7 @@ def of_run(
     """Say how a run of a specialization differs from one of the function; empty if it does not.
 
     Args:
-        made: the specialization.
+        specialization: the specialization.
         space: a workspace of it, with the parameters' numbers.
         arrays: the arguments of the run.
         values: the Values among them.
@@ -241,7 +241,7 @@ def of_run(
         terms: returns the Values and numbers with a graph; by default the leaves.
     """
     count, size = (2 if batched else 1), max(want.size, 1)
-    pulled = _pulled_back_to(made, leaves, cotangents, [*made.parameters, *values])
+    pulled = _pulled_back_to(specialization, leaves, cotangents, [*specialization.parameters, *values])
     if isinstance(pulled, str):
         return pulled
     if batched:  # one example would not show how examples are added
@@ -249,7 +249,7 @@ def of_run(
         want = np.tile(want.reshape(-1), 2)
     if pulled is not None:
         space.set_cotangents(cotangents)
-    got = _numbers(made, space, arrays, count, pulled is not None)
+    got = _numbers(specialization, space, arrays, count, pulled is not None)
     if got is None:
         return f"the array program raises {space.error}" if space.is_bounded else ""
 
@@ -260,53 +260,55 @@ def of_run(
         return Gradients(got[1].tolist(), array("d", count * theirs), tuple(range(len(theirs))), largest)
 
     def largest(place: int) -> float:
-        known = leaves if terms is None else terms()
-        return largest_number(known[place % size]) if place % size < len(known) else 0.0
+        with_graph = leaves if terms is None else terms()
+        return largest_number(with_graph[place % size]) if place % size < len(with_graph) else 0.0
 
     def again() -> Iterator[list[Any]]:
-        nudge, rng, numbers = made.kernel.nudge, np.random.default_rng(0), space.params.copy()
+        nudge, rng, numbers = specialization.kernel.nudge, np.random.default_rng(0), space.params.copy()
         for _ in range(2):
             pairs = [(x, rng.choice((-1.0, 1.0), np.shape(x))) for x in arrays]
             shaken = [x * (1.0 + nudge * sign) if np.asarray(x).dtype.kind == "f" else x for x, sign in pairs]
             space.params[...] = numbers * (1.0 + nudge * rng.choice((-1.0, 1.0), numbers.shape))
-            moved = _numbers(made, space, shaken, count, pulled is not None)
+            moved = _numbers(specialization, space, shaken, count, pulled is not None)
             if moved is not None:
                 yield moved
         space.params[...] = numbers
 
     return Check(
-        made.kernel, got[0], np.asarray(want, float).reshape(-1), gradients, None, largest, not batched, again
+        specialization.kernel, got[0], np.asarray(want, float).reshape(-1), gradients, None, largest, not batched, again
     ).difference()
 
 
-def _leaves(made: Specialization, layout: Any, result: Any, values: Sequence[Any] | None = None) -> Any:
-    """Return the Values and numbers of a result, and their weights in what is pulled back; a text if its structure, or
-    a Value among the arguments that it returns, is not that of the specialization.
+def _leaves(specialization: Specialization, layout: Any, result: Any, values: Sequence[Any] | None = None) -> Any:
+    """Return the leaves of a result (Values and numbers) and their cotangents; a text if its structure differs from the
+    recorded one, or if it returns another argument or parameter than the recorded run did.
     """
-    structure, x = made.structure, primal_of(result)
+    structure, x = specialization.structure, primal_of(result)
     if structure is not None:
         leaves = structure.leaves_of(result)
         if leaves is None:
             return "the structure of its result, or a type of number in it, differs between calls"
         if values is not None and structure.are_others(leaves, values):
             return "a Value in its result is not the same argument or parameter at each call"
-        return leaves, structure.cotangents(made.checked)
+        return leaves, structure.cotangents(specialization.checked)
     if layout is not None:
         leaves = layout.leaves(result)
         unlike = "the structure of its result differs between calls"
         return unlike if leaves is None else (leaves, [0.0] * len(leaves))
-    if made.shape == () and kind_of(x) is not made.kind:
-        return f"its result was a {made.kind.__name__}, and is a {kind_of(x).__name__}"
-    return [x], [float(made.shape == ())]
+    if specialization.shape == () and kind_of(x) is not specialization.kind:
+        return f"its result was a {specialization.kind.__name__}, and is a {kind_of(x).__name__}"
+    return [x], [float(specialization.shape == ())]
 
 
-def _terms(made: Specialization, layout: Any, result: Any, count: int, of_values: Callable[[], Any] | None) -> Any:
+def _terms(
+    specialization: Specialization, layout: Any, result: Any, count: int, of_values: Callable[[], Any] | None
+) -> Any:
     """Return the Values and numbers of a result, with a graph if it has one or if `of_values` returns one that has."""
 
     def flat(x: Any) -> list[Any]:
         if layout is not None:
             return layout.leaves(x) or []
-        return flat_result(primal_of(x))[1] if made.structure is None else Parts(x).leaves
+        return flat_result(primal_of(x))[1] if specialization.structure is None else Parts(x).leaves
 
     leaves = flat(result)
     if of_values is not None and not any(isinstance(x, Value) for x in leaves):
@@ -314,7 +316,7 @@ def _terms(made: Specialization, layout: Any, result: Any, count: int, of_values
     return leaves if len(leaves) == count else []
 
 
-def _numbers(made: Specialization, space: Any, arrays: Sequence[Any], count: int, with_grads: bool) -> Any:
+def _numbers(specialization: Specialization, space: Any, arrays: Sequence[Any], count: int, with_grads: bool) -> Any:
     """Run a specialization, and return the results and the derivatives of their weighted sum; None if it cannot run."""
     if not space.run([*arrays], count, with_grads, 1.0):
         return None
@@ -322,9 +324,9 @@ def _numbers(made: Specialization, space: Any, arrays: Sequence[Any], count: int
     if not with_grads:
         return [results]
     grads = space.grads
-    if made.own is not None:  # captured floats have no derivatives
+    if specialization.own is not None:  # captured floats have no derivatives
         grads = np.zeros_like(grads)
-        grads[made.own] = space.grads[made.own]
+        grads[specialization.own] = space.grads[specialization.own]
     return [results, np.concatenate([grads, space.input_grads])]
 
 
@@ -332,30 +334,34 @@ def _numbers(made: Specialization, space: Any, arrays: Sequence[Any], count: int
 
 
 def _pulled_back_by_both(
-    made: Specialization, ours: Sequence[Any], weights: Sequence[float], theirs: Sequence[Any], others: Sequence[float]
+    specialization: Specialization,
+    ours: Sequence[Any],
+    weights: Sequence[float],
+    theirs: Sequence[Any],
+    others: Sequence[float],
 ) -> Gradients | str | None:
     """Pull back the Values among a specialization's results, weighted, and those of the function, with their own
     weights, to each operand of the former.
     """
-    found = [(x, weight) for x, weight in zip(ours, weights, strict=True) if weight and isinstance(x, Value)]
-    pairs = [(x, weight) for x, weight in zip(theirs, others, strict=True) if weight and isinstance(x, Value)]
-    if not found or not pairs or modes.grad_disabled():
-        return None if bool(found) == bool(pairs) else ONE_SIDED
-    first, weight = found[0]
+    our_pairs = [(x, weight) for x, weight in zip(ours, weights, strict=True) if weight and isinstance(x, Value)]
+    their_pairs = [(x, weight) for x, weight in zip(theirs, others, strict=True) if weight and isinstance(x, Value)]
+    if not our_pairs or not their_pairs or modes.grad_disabled():
+        return None if bool(our_pairs) == bool(their_pairs) else ONE_SIDED
+    first, weight = our_pairs[0]
     operands: Any = first._operands if is_many(first) else ()
-    are_leaves = operands is made.operands and made.leaves
-    pulled = _pulled_back(pairs, operands, are_leaves, made.began)
+    are_leaves = operands is specialization.operands and specialization.leaves
+    pulled = _pulled_back(their_pairs, operands, are_leaves, specialization.began)
     if pulled is None or pulled.lost:
         return LOST
     got: list[Any] = []
     if is_many(first):
         call = first._b  # of several results
-        got = [weight * x for x in partials_of(first)] if call is None else call._pull_back(found).tolist()
+        got = [weight * x for x in partials_of(first)] if call is None else call._pull_back(our_pairs).tolist()
     return Gradients(got, pulled.grads, pulled.places, lambda n: pulled.largest(pulled.places[n]))
 
 
 def _pulled_back_to(
-    made: Specialization, results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any]
+    specialization: Specialization, results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any]
 ) -> Any:
     """Return the derivatives of the function's own results, weighted by cotangents, with respect to a specialization's
     parameters and Values among the arguments, and a function that returns the largest term of one. None if the results
@@ -365,9 +371,9 @@ def _pulled_back_to(
     if not pairs or not all(isinstance(x, Value) for x, _ in pairs):
         return None
     own: Sequence[int] = range(len(wanted))  # captured floats have no derivatives
-    if made.own is not None:
-        own = [*made.own, *range(len(made.parameters), len(wanted))]
-    pulled = _pulled_back(pairs, [wanted[n] for n in own], False, made.began)
+    if specialization.own is not None:
+        own = [*specialization.own, *range(len(specialization.parameters), len(wanted))]
+    pulled = _pulled_back(pairs, [wanted[n] for n in own], False, specialization.began)
     if pulled is None:
         return None
     if pulled.lost:
@@ -375,8 +381,8 @@ def _pulled_back_to(
 
     grads = np.zeros(len(wanted))
     grads[list(own)] = [pulled.grads[place] for place in pulled.places]
-    known = dict(zip(own, pulled.places, strict=True))
-    return grads, lambda n: pulled.largest(known[n]) if n in known else 0.0
+    place_of = dict(zip(own, pulled.places, strict=True))
+    return grads, lambda n: pulled.largest(place_of[n]) if n in place_of else 0.0
 
 
 class PullBack(NamedTuple):

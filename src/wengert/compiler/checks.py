@@ -209,9 +209,9 @@ class Checks:
         log.debug("%s agrees with the function at call %d of %s", self.fallback.name, entry.calls, entry.signature)
 
     def _differs_in_kind(self, entry: CacheEntry, specialization: Specialization, result: Any) -> bool:
-        """Return True if a derivative that was taken of a program consists of Values, and of floats at these numbers,
-        or the other way round: the parameters drop out of it on one side of a choice, such as `relu`. The derivative
-        itself branches there.
+        """Return True if the program of a derivative gives Values where the derivative itself consists of floats, or
+        the other way round: on one side of a choice, as in `relu`, it does not depend on the parameters. Recorded
+        directly, the derivative branches there.
         """
         derived = self.specializer.derived
         if derived is None or entry.signature in self.specializer.recorded_directly:

@@ -56,8 +56,8 @@ class Fallback:
 
     def rest(self, entry: CacheEntry, why: str, warns: bool = True) -> None:
         """Leave the calls of an entry to the function until the next one whose number is a power of two, which is
-        watched again: objects change in it each time, or another thread changes them, or it raises an exception, which
-        a warning, where these are errors, would replace.
+        watched again. Each watched run so far changed objects (or another thread did), or raised an exception; then
+        there is no warning, as a filter that turns warnings into errors would replace the exception.
         """
         entry.fallback_reason, entry.clause = f"{why}; calls whose number is a power of two are observed again", ""
         if not entry.signature.batched:
@@ -70,9 +70,9 @@ class Fallback:
         """Return True if this call is not watched, as too many have changed objects, or raised an exception."""
         return entry.changes >= policy.CHANGES and not policy.is_milestone(entry.calls)
 
-    def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
+    def drop(self, entry: CacheEntry, specialization: Specialization, reason: str) -> None:
         """Drop a specialization whose result differs from the function's, and warn."""
-        entry.specializations = [each for each in entry.specializations if each is not made]
+        entry.specializations = [each for each in entry.specializations if each is not specialization]
         entry.latest = None
         self.invalidate(entry, f"{reason}: {DIFFERS}")
 

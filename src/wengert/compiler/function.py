@@ -75,8 +75,8 @@ def compile(
     >>> round(total.data, 6), round(w.grad, 6)
     (0.333333, -2.0)
     """
-    if backend not in (known := ("auto", *BACKENDS)):
-        raise errors.ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, known))}")
+    if backend not in (backends := ("auto", *BACKENDS)):
+        raise errors.ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, backends))}")
     if checks not in CHECKS:
         raise errors.ArgumentError(f"checks is {checks!r}; expected {' or '.join(map(repr, CHECKS))}")
     if wait is not None:
@@ -331,8 +331,8 @@ class Bound:
         """Return an attribute of the compiled function; `mean`, `sum`, `map` and `prepare` get the object first."""
         if name.startswith("__") and name not in functools.WRAPPER_ASSIGNMENTS:
             raise AttributeError(name)  # `copy` looks these up before the object has attributes
-        found = getattr(self.compiled, name)
-        return functools.partial(found, self.instance) if name in ("mean", "sum", "map", "prepare") else found
+        attribute = getattr(self.compiled, name)
+        return functools.partial(attribute, self.instance) if name in ("mean", "sum", "map", "prepare") else attribute
 
     def __eq__(self, other: object) -> bool:
         """Return True for the same method of the same object, like any method."""
@@ -351,8 +351,8 @@ class Bound:
         Raises:
             PicklingError: the object has no such method.
         """
-        known = [name for kind in type(self.instance).__mro__ for name, x in vars(kind).items() if x is self.compiled]
-        for name in (getattr(self.compiled, "__name__", ""), *known):
+        names = [name for kind in type(self.instance).__mro__ for name, x in vars(kind).items() if x is self.compiled]
+        for name in (getattr(self.compiled, "__name__", ""), *names):
             if getattr(_attribute(self.instance, name), "compiled", None) is self.compiled:
                 return getattr, (self.instance, name)
         raise pickle.PicklingError(

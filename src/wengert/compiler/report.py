@@ -28,20 +28,20 @@ WITHIN = "within another compiled function, whose program includes it"
 __all__ = ["code_serves", "described", "numpy_serves"]
 
 
-def code_serves(made: Specialization, steps: int, waited: int) -> str:
+def code_serves(specialization: Specialization, steps: int, waited: int) -> str:
     """Explain by which rule machine code runs; it `waited` for so many examples."""
-    after = f"compiled after {counted(waited, 'example')} of {counted(made.nodes, 'operation')}"
+    after = f"compiled after {counted(waited, 'example')} of {counted(specialization.nodes, 'operation')}"
     text = f"machine code runs: {counted(steps, 'step')}, {after if waited else 'compiled at once'}"
-    if made.limit < EVERY:
-        text += f"; NumPy runs calls on {made.limit:,} examples or more, with BLAS on {blas_threads()}"
+    if specialization.limit < EVERY:
+        text += f"; NumPy runs calls on {specialization.limit:,} examples or more, with BLAS on {blas_threads()}"
     return text
 
 
-def numpy_serves(made: Specialization, steps: int) -> str:
+def numpy_serves(specialization: Specialization, steps: int) -> str:
     """Explain by which rule NumPy runs, without llvmlite."""
     return (
-        f"NumPy runs calls on {made.min_examples:,} examples or more: {counted(steps, 'step')}, no machine code, and "
-        f"{counted(made.nodes, 'operation')} per example"
+        f"NumPy runs calls on {specialization.min_examples:,} examples or more: {counted(steps, 'step')}, no machine "
+        f"code, and {counted(specialization.nodes, 'operation')} per example"
     )
 
 
@@ -110,8 +110,8 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
         yield f"  the function itself runs until {so_far}: preparing it further costs more than it saves by now"
     if entry.slow_reading and entry.specializations:
         yield f"  arguments are read slowly: {entry.slow_reading}"
-    for number, made in enumerate(entry.specializations, 1):
-        yield from _specialization(number, made)
+    for number, specialization in enumerate(entry.specializations, 1):
+        yield from _specialization(number, specialization)
 
 
 def _waits(entry: CacheEntry, examples: int) -> str:
@@ -126,21 +126,21 @@ def _waits(entry: CacheEntry, examples: int) -> str:
     return f"the function itself runs until {until:,} examples have run ({examples:,} so far): {work}"
 
 
-def _specialization(number: int, made: Specialization) -> Iterator[str]:
-    kernel, lifted = made.kernel, made.lifted
+def _specialization(number: int, specialization: Specialization) -> Iterator[str]:
+    kernel, lifted = specialization.kernel, specialization.lifted
     program = lifted.program
     yield (
-        f"  specialization {number}: {counted(made.nodes, 'scalar operation')} became "
+        f"  specialization {number}: {counted(specialization.nodes, 'scalar operation')} became "
         f"{counted(program.size, 'array operation')}, and {kernel.backward.size} in the reverse sweep"
     )
-    yield f"    {made.clause}"
+    yield f"    {specialization.clause}"
     yield (
         f"    {counted(lifted.products, 'matrix product')}, "
         f"{counted(lifted.table_reads, 'operand')} read through index arrays, "
-        f"{counted(len(made.parameters), 'parameter')} in {counted(len(program.of_role('param')), 'array')}"
+        f"{counted(len(specialization.parameters), 'parameter')} in {counted(len(program.of_role('param')), 'array')}"
     )
     if kernel.fallback_reason:
         yield f"    not run as {kernel.name}: {kernel.fallback_reason}"
     if program.padded:
         yield "    sums of different lengths are padded and masked"
-    yield from [f"    guard: {line}" for line in made.guards.lines]
+    yield from [f"    guard: {line}" for line in specialization.guards.lines]

@@ -56,7 +56,7 @@ def no_number(result: Any) -> str:
         items = (
             result.values() if isinstance(result, dict) else result.flat if isinstance(result, np.ndarray) else result
         )
-        return next((found for found in map(no_number, items) if found), "")
+        return next((description for description in map(no_number, items) if description), "")
     if isinstance(result, (Value, int, float)):
         return ""
     if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "fiub":
@@ -77,5 +77,5 @@ def reduce_values(results: Sequence[Any], how: str) -> Value:
                 raise ArgumentError(
                     f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
                 )
-    made = mean(results) if how == "mean" else total(results)
-    return made if isinstance(made, Value) else Value(made)
+    reduced = mean(results) if how == "mean" else total(results)
+    return reduced if isinstance(reduced, Value) else Value(reduced)

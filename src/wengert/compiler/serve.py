@@ -216,18 +216,18 @@ class Server:
         return partial
 
     def check(
-        self, entry: CacheEntry, shares: list[Any], args: Sequence[Any], named: dict[str, Any], how: str, found: Any
+        self, entry: CacheEntry, shares: list[Any], args: Sequence[Any], named: dict[str, Any], how: str, result: Any
     ) -> Any:
         """Compare the result of a call that the call path has served with the function, and return the right one."""
         if not how:
             call = functools.partial(self.function, *args, **named)
             own = OwnResults(self.function, lambda: self.specializer.read(args, named, False), call)
-            return self.checks.single(entry, shares[0][0], own, found)
+            return self.checks.single(entry, shares[0][0], own, result)
         arguments = self.specializer.read(args, named, True)
         results: dict[int, Any] = {}
         if not self.checks.batch(entry, shares, arguments, results):
             return self.each(arguments, how, results)
-        return entry.finished(found, how)
+        return entry.finished(result, how)
 
     # -- ahead of time, and for loops that run specializations themselves ---------------------------------------------
 

@@ -162,8 +162,8 @@ class Specializer:
                 self.fallback.fall_back(entry, DRAWS)
             elif draws is None:  # the next calls tell whose doing that is
                 self._others_draw = True
-                for made in entry.specializations:
-                    made.checked = 0
+                for specialization in entry.specializations:
+                    specialization.checked = 0
         return result
 
     # -- recording and compiling --------------------------------------------------------------------------------------

@@ -121,14 +121,14 @@ def flatten_argument(
             raise _Beyond(DEEP)
         if next(parts) > PARTS:
             raise _Beyond(MANY)
-        found = _leaf(here, x, batched)
+        described = _leaf(here, x, batched)
         within[id(path)] = depth + 1, here
-        if type(found) is tuple:
-            arrays.append(found[1])
-            return found[0]
-        if found is None and keys is not None and type(x) is dict and any(type(key) is not str for key in x):
+        if type(described) is tuple:
+            arrays.append(described[1])
+            return described[0]
+        if described is None and keys is not None and type(x) is dict and any(type(key) is not str for key in x):
             keys.append(key_of(tuple(x)))
-        return found
+        return described
 
     try:
         return tree_flatten(x, leaf), arrays
@@ -238,11 +238,11 @@ def _refused_rows(name: str, x: Any, rows: Rows | None) -> StaticSpec:
     )
 
 
-def _restored(made: Any, held: tuple[Any, ...]) -> Any:
+def _restored(array: Any, held: tuple[Any, ...]) -> Any:
     """Convert an array back to the types in which the function gets it, axis by axis."""
     if held[0] is np.ndarray:
-        return made
-    rows = [_restored(row, held[1:]) for row in made] if {*held[1:]} - {list} else made.tolist()
+        return array
+    rows = [_restored(row, held[1:]) for row in array] if {*held[1:]} - {list} else array.tolist()
     return tuple(rows) if held[0] is tuple else rows
 
 
@@ -264,7 +264,7 @@ class Signature:
         self.of_function: inspect.Signature = of_function
         self.shapes: dict[str, Shape] = shapes
         every = {name: [leaf for _, leaf in tree_leaves(shape)] for name, shape in shapes.items()}
-        self.leaves: list[ArraySpec] = [x for found in every.values() for x in found if isinstance(x, ArraySpec)]
+        self.leaves: list[ArraySpec] = [x for specs in every.values() for x in specs if isinstance(x, ArraySpec)]
         taken: dict[str, None] = {}
         for leaf in self.leaves:
             name = leaf.name
@@ -274,14 +274,14 @@ class Signature:
         self.names: list[str] = [*taken]
         names = iter(self.names)
         self.arrays: dict[str, list[str]] = {  # the names of the arrays of each argument
-            name: [next(names) for x in found if isinstance(x, ArraySpec)] for name, found in every.items()
+            name: [next(names) for x in specs if isinstance(x, ArraySpec)] for name, specs in every.items()
         }
         self.batched: bool = batched
-        fixed = [x for found in every.values() for x in found if isinstance(x, StaticSpec)]
+        fixed = [x for specs in every.values() for x in specs if isinstance(x, StaticSpec)]
         foreign = [x for x in fixed if isinstance(x, ForeignSpec)]
         self.reason: str = foreign[0].key if foreign else ""  # why it cannot be compiled
         self.is_warned: bool = any(x.is_warned for x in foreign)
-        self._objects: list[Itself] = [found for x in fixed for found in objects_in(x.key)]
+        self._objects: list[Itself] = [itself for x in fixed for itself in objects_in(x.key)]
 
     def __str__(self) -> str:
         """Describe the arguments for a log: their names, the types of their numbers, and the shapes of arrays."""
@@ -295,11 +295,11 @@ class Signature:
 
     def new_objects(self) -> list[str]:
         """List the arguments that hold objects which are compared by identity, each with the class of the first one."""
-        found = []
+        descriptions = []
         for name, shape in self.shapes.items():
             inside = [x for _, leaf in tree_leaves(shape) if isinstance(leaf, StaticSpec) for x in objects_in(leaf.key)]
-            found += [f"{name}, with a new {x.kind}" for x in inside[:1] if x.reference is not None]
-        return found
+            descriptions += [f"{name}, with a new {x.kind}" for x in inside[:1] if x.reference is not None]
+        return descriptions
 
     def objects(self) -> set[int]:
         """Return the identities of the objects in it that it does not keep alive."""
@@ -323,7 +323,7 @@ class Arguments:
         return [name for name in self.signature.shapes if name in self.passed]
 
     def distinguished(self) -> set[int] | None:
-        """Return the identities of the objects of which the signature tells whether they are the same; None for all."""
+        """Return the identities of the objects whose aliasing, being passed twice, the signature says; None for all."""
         if self.signature.tells_objects:
             return None
         outside = tree_items(self.originals)
@@ -334,7 +334,9 @@ class Arguments:
         return {id(part) for original in self.originals.values() for part, _ in _parts(original)}
 
     def has_equals(self) -> bool:
-        """Return True if an object in the arguments, as a named tuple, may be another one with an equal signature."""
+        """Return True if an object in the arguments, such as a named tuple, is compared by its value: another call with
+        this signature may have an equal object that is not the same.
+        """
         parts = [x for original in self.originals.values() for x, _ in _parts(original)]
         others = [x for x in parts if type(x) not in REPLACED and not isinstance(x, (Value, np.generic))]
         return any(type(key_of(x)) is not Itself for x in others)
@@ -370,38 +372,42 @@ class Arguments:
         make: Callable[[ArraySpec, Any], Any],
         fixed: Callable[[Any], Any],
     ) -> Any:
-        """Call a function on one example. `make` converts each array, `fixed` each static part; an object that is
-        passed twice stays one object, as far as the signature tells of it.
+        """Call a function on one example. `make` converts each array, `fixed` each static part. Where the signature
+        says that an object is passed twice, the function gets one object in both places.
         """
         arrays = iter(example)
-        known: dict[int, Any] = {}
+        by_identity: dict[int, Any] = {}
         told = self.distinguished()
 
         def put(leaf: ArraySpec | StaticSpec, original: Any) -> Any:
             if isinstance(leaf, StaticSpec):
                 return fixed(original)
-            made = make(leaf, next(arrays))
-            made = made if leaf.is_scalar else _restored(made, leaf.held)
+            converted = make(leaf, next(arrays))
+            converted = converted if leaf.is_scalar else _restored(converted, leaf.held)
             is_told = _has_identity(original) and (told is None or id(original) in told)
-            return known.setdefault(id(original), made) if is_told else made
+            return by_identity.setdefault(id(original), converted) if is_told else converted
 
         given = {}
         for name, shape in self.signature.shapes.items():
-            made, original = tree_unflatten(shape, put, self.originals[name]), self.originals[name]
+            converted, original = tree_unflatten(shape, put, self.originals[name]), self.originals[name]
             if self.signature.tells_objects and not self.signature.batched:
-                given[name] = _unified(made, original, known)
+                given[name] = _unified(converted, original, by_identity)
             else:
-                given[name] = known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made
+                given[name] = (
+                    by_identity.setdefault(id(original), converted)
+                    if isinstance(original, (tuple, dict))
+                    else converted
+                )
         return called(function, self.signature.of_function, given)
 
     def eager(self, function: Callable[..., Any]) -> Any:
         """Call a function on the one example as if it were not compiled."""
         return function(*self.args, **self.named)
 
-    def all_eager(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
+    def all_eager(self, function: Callable[..., Any], results: dict[int, Any]) -> list[Any]:
         """Call a function on each example of a batch, except those whose results are known."""
         call, rows = rows_of(function, self.signature.of_function, self.static, self.args, self.named)
-        return [known[n] if n in known else call(*row) for n, row in enumerate(rows)]
+        return [results[n] if n in results else call(*row) for n, row in enumerate(rows)]
 
     def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
         """Return a call of a function on one example, with its arguments ready.
@@ -427,12 +433,12 @@ class Arguments:
 
     def distinct(self, rows: Sequence[int], most: int) -> list[int]:
         """Choose up to `most` examples that differ from each other among the first of some rows."""
-        found: dict[Any, int] = {}
+        chosen: dict[Any, int] = {}
         for number in map(int, rows[:SEEN]):
-            if len(found) >= most:
+            if len(chosen) >= most:
                 break
-            found.setdefault(tuple([np.asarray(x).tobytes() for x in self.example(number)]), number)
-        return list(found.values())
+            chosen.setdefault(tuple([np.asarray(x).tobytes() for x in self.example(number)]), number)
+        return list(chosen.values())
 
 
 def _has_identity(x: Any) -> bool:
@@ -440,21 +446,24 @@ def _has_identity(x: Any) -> bool:
     return isinstance(x, (list, np.ndarray, Value))
 
 
-def _unified(made: Any, original: Any, known: dict[int, Any]) -> Any:
+def _unified(converted: Any, original: Any, by_identity: dict[int, Any]) -> Any:
     """Return what was made of an argument, with one object wherever the argument has one."""
     if original is None or type(original) is bool:
-        return made
-    if id(original) in known and (known[id(original)] is not made or not isinstance(original, list)):
-        return known[id(original)]
+        return converted
+    if id(original) in by_identity and (by_identity[id(original)] is not converted or not isinstance(original, list)):
+        return by_identity[id(original)]
     kind = type(original)
     if kind is list:
-        made[:] = [_unified(x, y, known) for x, y in zip(made, original, strict=True)]
+        converted[:] = [_unified(x, y, by_identity) for x, y in zip(converted, original, strict=True)]
     elif kind is dict:
-        made.update([(key, _unified(made[key], y, known)) for key, y in original.items()])
+        converted.update([(key, _unified(converted[key], y, by_identity)) for key, y in original.items()])
     elif isinstance(original, tuple):
-        items = [_unified(x, y, known) for x, y in zip(tuple.__iter__(made), tuple.__iter__(original), strict=True)]
-        made = tuple(items) if kind is tuple else getattr(kind, "_make", kind)(items)
-    return known.setdefault(id(original), made)
+        items = [
+            _unified(x, y, by_identity)
+            for x, y in zip(tuple.__iter__(converted), tuple.__iter__(original), strict=True)
+        ]
+        converted = tuple(items) if kind is tuple else getattr(kind, "_make", kind)(items)
+    return by_identity.setdefault(id(original), converted)
 
 
 class ArgumentPart(NamedTuple):
@@ -501,8 +510,8 @@ class Reader:
     Args:
         signature: the function's.
         static: the names of arguments that are parts of the program.
-        tells_objects: True if the function may ask whether two objects are the same, of which there may be equal ones:
-            then the signature tells which are.
+        tells_objects: True if the function may compare by `is` objects that can be equal and not the same: then the
+            signature says which objects in the arguments are the same.
 
     Attributes:
         elsewhere: by identity the objects that recorded runs read, but not from the arguments, and small whole numbers,
@@ -554,8 +563,8 @@ class Reader:
             elif name not in passed:
                 shapes[name] = StaticSpec(key_of(x))  # a default is part of the program
             else:
-                shapes[name], found = flatten_argument(name, x, batched, keys)
-                arrays += found
+                shapes[name], argument_arrays = flatten_argument(name, x, batched, keys)
+                arrays += argument_arrays
         same: list[int] = []
         if self.tells_objects and not any(isinstance(shape, ForeignSpec) for shape in shapes.values()):
             same, told, reason = self._same(originals, args, named, batched)
@@ -570,9 +579,9 @@ class Reader:
         key = (batched, aliases, tuple(keys), *shapes.items())
         signature = self.signatures.get(key)
         if signature is None:
-            made = Signature(self.signature, shapes, batched, key, bool(aliases), self.tells_objects)
+            new_signature = Signature(self.signature, shapes, batched, key, bool(aliases), self.tells_objects)
             with _lock:  # `setdefault` of a WeakValueDictionary may let two threads be first
-                signature = self.signatures.setdefault(key, made)
+                signature = self.signatures.setdefault(key, new_signature)
         return Arguments(args, named, originals, signature, arrays, passed, self.static)
 
     def _same(
@@ -581,12 +590,12 @@ class Reader:
         """Say which objects in the arguments are the same.
 
         Returns:
-            The identities of all of them, or of none if all examples of a batch have different ones; those of static
-            ones that the function has from elsewhere, too, and None for others; and why such arguments are left to the
-            function.
+            The identities of all objects in the arguments, of a batch none, as in no example two may be the same; for
+            each static object its identity if the function also reads it elsewhere, else None; and the reason why the
+            function itself serves such arguments, or an empty text.
         """
-        several = [made for entry in list(self.entries.values()) for made in entry.specializations]
-        held = {id(x) for made in several for x in made.captures.floats()}
+        several = [specialization for entry in list(self.entries.values()) for specialization in entry.specializations]
+        held = {id(x) for specialization in several for x in specialization.captures.floats()}
         if not batched:
             return self._same_in(held, [(name, part) for name, x in originals.items() for part in self._parts(name, x)])
         told: list[Any] = []
@@ -625,12 +634,12 @@ class Reader:
         return identities, told if any(told) else [], reason
 
     def add(self, objects: Sequence[Any]) -> None:
-        """Note objects that a recorded run read, but not from the arguments, of which another call may have an equal
-        one: not None, a bool, nor what is compared by identity anyway.
+        """Note objects that a recorded run read from elsewhere than the arguments. None, bools and objects compared by
+        identity are left out: no argument can be equal to them and not the same object.
         """
-        found = [x for x in objects if x is not None and type(x) is not bool]
-        found = [x for x in found if isinstance(x, REPLACED) or type(key_of(x)) is not Itself]
-        self.elsewhere.update([(id(x), x) for x in found])
+        noted = [x for x in objects if x is not None and type(x) is not bool]
+        noted = [x for x in noted if isinstance(x, REPLACED) or type(key_of(x)) is not Itself]
+        self.elsewhere.update([(id(x), x) for x in noted])
 
 
 def _static(name: str, x: Any) -> Any:

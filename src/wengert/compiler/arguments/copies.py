@@ -30,9 +30,9 @@ def copied(x: Any) -> tuple[Any, set[int]]:
         if id(here) in copies or not _is_copied(here):
             unfinished.pop()
         elif kind in (list, dict):
-            made: Any = kind()
-            copies[id(here)] = made
-            unfilled.append((here, made))
+            copy: Any = kind()
+            copies[id(here)] = copy
+            unfilled.append((here, copy))
             unfinished += here if kind is list else here.values()
         elif isinstance(here, np.ndarray):
             copies[id(here)] = here.copy()
@@ -41,11 +41,11 @@ def copied(x: Any) -> tuple[Any, set[int]]:
         else:
             items = [copies.get(id(item), item) for item in here]
             copies[id(here)] = getattr(kind, "_make", kind)(items)
-    for here, made in unfilled:
+    for here, copy in unfilled:
         if type(here) is list:
-            made += [copies.get(id(item), item) for item in here]
+            copy += [copies.get(id(item), item) for item in here]
         else:
-            made.update({key: copies.get(id(item), item) for key, item in here.items()})
+            copy.update({key: copies.get(id(item), item) for key, item in here.items()})
     return copies.get(id(x), x), set(map(id, copies.values()))
 
 

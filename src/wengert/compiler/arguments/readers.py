@@ -45,9 +45,9 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
     in_order, last = [*signature.shapes], 0
     while last < len(names) and names[last] == in_order[last] and kinds[last] <= kinds[last].POSITIONAL_OR_KEYWORD:
         last += 1
-    known = [reader for reader in readers if reader is not None]
-    if len(known) == len(readers):
-        return known, names, first, last
+    built = [reader for reader in readers if reader is not None]
+    if len(built) == len(readers):
+        return built, names, first, last
     slow = names[readers.index(None)]
     return (
         f"{slow} is, or has in it, an object that is compared by its parts, or lists of several structures: pass lists "
@@ -105,12 +105,12 @@ def _reader(
         return None
     items = x.values() if kind is dict else x
     inner = counted and kind is not list
-    made = [_reader(s, item, places, batched, False, inner) for s, item in zip(shape.children, items, strict=True)]
-    if None in made:
+    children = [_reader(s, item, places, batched, False, inner) for s, item in zip(shape.children, items, strict=True)]
+    if None in children:
         return None
     if kind is dict:
-        return ArgumentReader("keyed", kind, children=made, keys=shape.keys, checks_identity=checks_identity)
-    return ArgumentReader("items", kind, children=made, checks_identity=checks_identity)
+        return ArgumentReader("keyed", kind, children=children, keys=shape.keys, checks_identity=checks_identity)
+    return ArgumentReader("items", kind, children=children, checks_identity=checks_identity)
 
 
 def _is_constant(x: Any) -> bool:

@@ -58,13 +58,13 @@ def rows_in(x: Any) -> Rows | None:
     Raises:
         Tangled: it is too large to describe.
     """
-    found = None
+    merged = None
     for piece in _pieces(x):
         rows = _described(piece)
-        if rows is None or (found is not None and (rows.held, rows.shape[1:]) != (found.held, found.shape[1:])):
+        if rows is None or (merged is not None and (rows.held, rows.shape[1:]) != (merged.held, merged.shape[1:])):
             return None
-        found = rows if found is None else found._replace(kinds=found.kinds | rows.kinds)
-    return None if found is None else found._replace(shape=(len(x), *found.shape[1:]))
+        merged = rows if merged is None else merged._replace(kinds=merged.kinds | rows.kinds)
+    return None if merged is None else merged._replace(shape=(len(x), *merged.shape[1:]))
 
 
 def read_rows(x: Any, rows: Rows) -> Any:
@@ -74,18 +74,18 @@ def read_rows(x: Any, rows: Rows) -> Any:
     Raises:
         ValueError: it has changed meanwhile.
     """
-    made = np.concatenate([np.array(piece) for piece in _pieces(x)])
+    array = np.concatenate([np.array(piece) for piece in _pieces(x)])
     kind = KINDS[rows.number]
-    if made.dtype == object:  # integers beyond those of NumPy
+    if array.dtype == object:  # integers beyond those of NumPy
         return None
-    if made.shape != rows.shape or (made.dtype.kind == "b") != (kind == "b"):
+    if array.shape != rows.shape or (array.dtype.kind == "b") != (kind == "b"):
         raise ValueError
     if rows.is_mixed:
-        beyond = has_large(made) and any(
+        beyond = has_large(array) and any(
             type(item) is int and abs(item) >= 1 << 53 for item in np.array(x, object).flat
         )
-        return None if beyond else made
-    return None if kind == "i" and has_large(made) else widened(made)
+        return None if beyond else array
+    return None if kind == "i" and has_large(array) else widened(array)
 
 
 def widened(x: Any) -> Any:

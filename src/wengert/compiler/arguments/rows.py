@@ -46,8 +46,8 @@ def rows_of(
     moving = [name for name in given if bound is None or name not in static]
     lengths = [(name, length) for name in moving for length in lengths_of(given[name])]
     count = 1 if bound is None and not lengths else len(range(same_length(lengths))[part])
-    known: dict[int, Sequence[Any]] = {}
-    columns = [_spread(x, count, part, known) if name in moving else [x] * count for name, x in given.items()]
+    column_of: dict[int, Sequence[Any]] = {}
+    columns = [_spread(x, count, part, column_of) if name in moving else [x] * count for name, x in given.items()]
     if bound is None:
         return (lambda args, named: function(*args, **named)), zip(*columns, strict=True)
     return _by_place(function, signature, given), zip(*columns, strict=True)
@@ -88,44 +88,44 @@ def same_length(lengths: list[tuple[str, int]]) -> int:
 
 def lengths_of(x: Any) -> list[int]:
     """List the length of each list or array in an argument."""
-    found = [x for x in tree_items(x) if isinstance(x, list) or (isinstance(x, np.ndarray) and x.ndim)]
-    return [x.shape[0] if isinstance(x, np.ndarray) else len(x) for x in found]  # a subclass may say another length
+    sequences = [x for x in tree_items(x) if isinstance(x, list) or (isinstance(x, np.ndarray) and x.ndim)]
+    return [x.shape[0] if isinstance(x, np.ndarray) else len(x) for x in sequences]  # a subclass may say another length
 
 
 def tree_items(x: Any) -> list[Any]:
     """List the leaves of nested tuples and dicts: not those that are nested too deep, or where there are too many. The
     code of their classes does not run.
     """
-    found: list[Any] = []
+    leaves: list[Any] = []
     level = [x]
     for _ in range(DEPTH + 2):
         parts = [part for part in level if issubclass(type(part), (tuple, dict))]
         if not parts:
-            return found + level
+            return leaves + level
         if len(level) > PARTS:
             break
-        found += [part for part in level if not issubclass(type(part), (tuple, dict))]
+        leaves += [part for part in level if not issubclass(type(part), (tuple, dict))]
         level = [item for part in parts for item in _items(part)]
-    return found
+    return leaves
 
 
 def _items(x: Any) -> Iterable[Any]:
     return tuple.__iter__(x) if issubclass(type(x), tuple) else dict.values(x)
 
 
-def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) -> Sequence[Any]:
+def _spread(x: Any, count: int, part: slice, column_of: dict[int, Sequence[Any]]) -> Sequence[Any]:
     """Return an argument for each of `count` examples."""
-    if id(x) not in known:
-        made: Sequence[Any] = [x] * count
+    if id(x) not in column_of:
+        column: Sequence[Any] = [x] * count
         if isinstance(x, dict) and x:
-            columns = [_spread(column, count, part, known) for column in x.values()]
-            made = [dict(zip(x, row, strict=True)) for row in zip(*columns, strict=True)]
+            columns = [_spread(item, count, part, column_of) for item in x.values()]
+            column = [dict(zip(x, row, strict=True)) for row in zip(*columns, strict=True)]
         elif isinstance(x, tuple) and x:
-            rows = zip(*[_spread(column, count, part, known) for column in x], strict=True)
-            made = list(rows) if type(x) is tuple else list(map(getattr(type(x), "_make", type(x)), rows))
+            rows = zip(*[_spread(item, count, part, column_of) for item in x], strict=True)
+            column = list(rows) if type(x) is tuple else list(map(getattr(type(x), "_make", type(x)), rows))
         elif isinstance(x, np.ndarray) and x.ndim:
-            made = x[part].tolist() if x.ndim == 1 and x.dtype.kind in "fiub" else list(x[part])
+            column = x[part].tolist() if x.ndim == 1 and x.dtype.kind in "fiub" else list(x[part])
         elif isinstance(x, list):
-            made = x[part]
-        known[id(x)] = made
-    return known[id(x)]
+            column = x[part]
+        column_of[id(x)] = column
+    return column_of[id(x)]

@@ -70,12 +70,12 @@ class Exported:
         given = {**dict(zip(shapes, args, strict=False)), **named}
         if len(args) > len(shapes) or set(given) != set(shapes):
             raise ArgumentError(f"{self.name} was recorded with the arguments {', '.join(shapes)}: pass exactly these")
-        found: list[Any] = []
+        arrays: list[Any] = []
         for name, shape in shapes.items():
             tree_unflatten(
-                shape, lambda leaf, x: None if isinstance(leaf, StaticSpec) else found.append(x), given[name]
+                shape, lambda leaf, x: None if isinstance(leaf, StaticSpec) else arrays.append(x), given[name]
             )
-        return found
+        return arrays
 
     def outcome(self, arrays: Sequence[Any], parameters: Sequence[Any], constants: Sequence[Any]) -> Any:
         """Compute the result for arrays of the library; indices are integers."""

@@ -97,8 +97,9 @@ class Derived:
         self.of_values: Any = on_values(self.last.derivative, signature, [*names, *extras])
 
     def takes(self, signature: Signature) -> bool:
-        """Return True if the program can be differentiated for calls with such arguments: Values in them may be read
-        elsewhere too, as may an object that is passed twice, and a derivative is with respect to one argument alone.
+        """Return True if the program can be differentiated for calls with such arguments. Not with a Value, which the
+        function may also read elsewhere, nor with an object that is passed twice: the derivative is with respect to one
+        argument alone.
         """
         return not (signature.aliased or any(leaf.kind == "v" for leaf in signature.leaves))
 
@@ -108,8 +109,8 @@ class Derived:
 
     def sample(self, number: int, run: Any, runs_anew: bool = False) -> Any:
         """Return a function of the same arguments that computes, without the program, what a result is compared with:
-        the derivative's product with a vector, another one for each number. It uses a run of `function` for the same
-        arguments, if there was one, and else, if it `runs_anew`, makes one; otherwise it is that of the derivative.
+        the derivative's product with a vector that `number` determines. It computes that from `run`, a run of
+        `function` for these arguments; without one, from a new run if it `runs_anew`, or else by the derivative itself.
         """
         along = partial(directions, number)
         is_product = self.last.kind in PRODUCTS
@@ -162,9 +163,9 @@ class Derived:
         return np.array(places, np.int64)
 
     def weighted(self, result: Any, sample: Any, number: int) -> tuple[Sequence[Any], ...]:
-        """Return the numbers of a result and their weights, and Values or numbers of the sample and theirs, others for
-        each number: both sums, so weighted, are the same, and so are their derivatives. None of a sparse derivative,
-        which consists of floats.
+        """Return the numbers of a result and their weights, and those of the sample and theirs; `number` determines the
+        weights. If the result is right, both weighted sums are equal, and so are their gradients. All are empty for a
+        sparse derivative, which consists of floats.
         """
         if self.last.kind == "sparse":
             return (), (), (), ()

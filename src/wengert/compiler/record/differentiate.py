@@ -54,7 +54,7 @@ def differentiate(
         NotDifferentiable: an input is one of indices, the result has another structure, a rule has no such order, or
             expressions would grow too long.
     """
-    known = {array.name: array for array in program.of_role("input")}
+    input_arrays = {array.name: array for array in program.of_role("input")}
     last = levels[-1][0]
     orders = len(levels) + (last == "hvp") - (last == "value") + (number is Value)
     if orders > 1 and any(isinstance(step, Compute) and _has_own_rule(step.expr) for step in program.each_step()):
@@ -64,11 +64,11 @@ def differentiate(
         computed = [step for step in program.each_step() if isinstance(step, Compute)]
         if level > 1 and any(len(parts(step.expr)) > LONGEST for step in computed):
             raise NotDifferentiable("its rules in the array program grow too long with each order")
-        if any(name not in known for name in (*names, *along)):
+        if any(name not in input_arrays for name in (*names, *along)):
             raise NotDifferentiable("an integer to differentiate with respect to chooses an item of a list")
         if kind in ("grad", "value_and_grad", "hvp") and not outputs.is_number():
             raise NotDifferentiable("a gradient needs a function that returns one number")
-        if kind in ("hvp", "jvp") and [known[x].shape for x in names] != [known[x].shape for x in along]:
+        if kind in ("hvp", "jvp") and [input_arrays[x].shape for x in names] != [input_arrays[x].shape for x in along]:
             raise NotDifferentiable("the direction has another structure than the argument")
         pattern = entries(names) if kind == "sparse" and entries is not None else None
         if kind == "jacobian":

@@ -40,9 +40,9 @@ class ResultLayout:
         """List the Values and numbers of a result; None if it has another structure."""
         if ResultLayout.of(result, keep_tuples=True) != self and ResultLayout.of(result) != self:
             return None
-        found: list[Any] = []
-        tree_unflatten(self.tree, lambda _, part: found.extend(flat_result(part)[1]), result)
-        return found
+        leaves: list[Any] = []
+        tree_unflatten(self.tree, lambda _, part: leaves.extend(flat_result(part)[1]), result)
+        return leaves
 
     def build(self, rows: Any) -> Any:
         """Return the result for a batch, from an array with the numbers of an example in each row."""

@@ -59,13 +59,15 @@ class Nested:
 
     def result(self) -> Any:
         """Return the derivative, with a `Pending` in place of each number."""
-        outputs, made = self.outputs, None
+        outputs, derivative = self.outputs, None
         for number, (kind, inputs, _) in enumerate(self.levels):
             count = len(inputs.leaves) * (len(outputs.leaves) if kind == "jacobian" else 1) + (kind == "value_and_grad")
             is_last = number == len(self.levels) - 1
-            made = assembled(kind, outputs, inputs, [Pending(self, n) if is_last else float(n) for n in range(count)])
-            outputs = Numbers(made) if not is_last else outputs
-        return made
+            derivative = assembled(
+                kind, outputs, inputs, [Pending(self, n) if is_last else float(n) for n in range(count)]
+            )
+            outputs = Numbers(derivative) if not is_last else outputs
+        return derivative
 
     def graph(self, inputs: Sequence[Value]) -> Graph:
         """Return the graph of the function's result, from the Values that it got, and other inputs."""
@@ -93,28 +95,28 @@ def differentiated_call(
         return NotImplemented
     given, inputs = list(args), {}
     for n in wanted:
-        found = Numbers(args[n])
-        before = [x if isinstance(x, Value) else Value(x) for x in settle(list(found.leaves))]
+        flattened = Numbers(args[n])
+        before = [x if isinstance(x, Value) else Value(x) for x in settle(list(flattened.leaves))]
         inputs[f"argument{n}"] = ([x * 1.0 for x in before], before)
         recorder.lifted_values += inputs[f"argument{n}"][0]
-        given[n] = found.unflatten(inputs[f"argument{n}"][0])
+        given[n] = flattened.unflatten(inputs[f"argument{n}"][0])
     levels = []
     for (each, numbers), chosen in zip(chain, places, strict=True):
         several = isinstance(numbers, (tuple, list))
         argument = tuple([given[n] for n in chosen]) if several else given[chosen[0]]
         levels.append((each, Numbers(argument), [f"argument{n}" for n in chosen]))
-    made = Nested(levels, inputs, Numbers(base(*given)))
+    nested = Nested(levels, inputs, Numbers(base(*given)))
     is_gradient = chain[0][0] != "jacobian"
-    if (is_gradient and not made.outputs.is_number()) or not _is_closed(made, recorder):
+    if (is_gradient and not nested.outputs.is_number()) or not _is_closed(nested, recorder):
         recorder.stop_nesting()
-    return made.result()
+    return nested.result()
 
 
-def _is_closed(made: Nested, recorder: Any) -> bool:
+def _is_closed(nested: Nested, recorder: Any) -> bool:
     """Return True if the derivative is a number, and not a Value, as the function depends on no Value from outside."""
     arguments = {id(x) for x in recorder.arguments.values()}
-    seen = {id(x) for values, _ in made.inputs.values() for x in values}
-    waiting = [x for x in made.results if id(x) not in seen]
+    seen = {id(x) for values, _ in nested.inputs.values() for x in values}
+    waiting = [x for x in nested.results if id(x) not in seen]
     while waiting:
         x = waiting.pop()
         operands = x._operands
@@ -193,14 +195,14 @@ class _Parameters:
     def __init__(self, program: Program, places: Sequence[int]) -> None:
         self.program = program
         self.places: list[int] = []
-        self._known: dict[int, tuple[Array, int]] = {}  # by the place
+        self._elements: dict[int, tuple[Array, int]] = {}  # by the place in the recording
         self._add(program.of_role("param"), places)
 
     def _add(self, arrays: Sequence[Array], places: Sequence[int]) -> None:
         for array in arrays:
             own, places = places[: array.size], places[array.size :]
             array.slots = np.arange(array.size) + len(self.places)
-            self._known.update({place: (array, n) for n, place in enumerate(own)})
+            self._elements.update({place: (array, n) for n, place in enumerate(own)})
             self.places += own
 
     def share(self, inner: Program, places: Sequence[int]) -> None:
@@ -209,7 +211,7 @@ class _Parameters:
         for array in inner.of_role("param"):
             own = list(places[at : at + array.size])
             at += array.size
-            new = [place for place in own if place not in self._known]
+            new = [place for place in own if place not in self._elements]
             if len(new) == len(own):
                 inner.arrays = [each for each in inner.arrays if each is not array]
                 self.program.arrays.append(array)
@@ -219,7 +221,7 @@ class _Parameters:
                 more = Array(f"more_{array.name}", (len(new),), "param")
                 self.program.arrays.append(more)
                 self._add([more], new)
-            self._read(array, [self._known[place] for place in own])
+            self._read(array, [self._elements[place] for place in own])
 
     def _read(self, array: Array, own: list[tuple[Array, int]]) -> None:
         """Make an array of elements of others."""

@@ -180,8 +180,8 @@ class Candidate:
             return None
         given = [(x, id(x) not in captured) for x in self.parameters]
         given += [(x, name in run.value_inputs) for name, nodes in run.inputs.items() for x in nodes.reshape(-1)]
-        made = Uncompiled(run.results, given, captured, run.recorder.began)
-        return made if made.is_whole else None
+        uncompiled = Uncompiled(run.results, given, captured, run.recorder.began)
+        return uncompiled if uncompiled.is_whole else None
 
     @property
     def has_derivatives(self) -> bool:
@@ -304,8 +304,8 @@ def _nested(trace: Callable[..., _Trace]) -> _Trace | None:
 def _stopped(problem: Exception) -> str:
     """Say where and why tracing stopped with an error that the function itself does not raise."""
     frames = traceback.walk_tb(problem.__traceback__)  # of compiled modules too, whose files are named otherwise
-    found = [(frame, n) for frame, n in frames if str(frame.f_globals.get("__name__")).partition(".")[0] != "wengert"]
-    lines = [Line(frame.f_code.co_filename, n) for frame, n in found]
+    outside = [(frame, n) for frame, n in frames if str(frame.f_globals.get("__name__")).partition(".")[0] != "wengert"]
+    lines = [Line(frame.f_code.co_filename, n) for frame, n in outside]
     at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # not in a library
     why = ", which takes plain numbers only" if at and isinstance(problem, (TypeError, AttributeError)) else ""
     return (
@@ -347,11 +347,11 @@ class _Trace:
         given = iter(integers)
 
         def proxy(leaf: ArraySpec, array: Any) -> Any:
-            made = np.empty(leaf.shape, dtype=object)
+            proxy_array = np.empty(leaf.shape, dtype=object)
             name = arguments.signature.names[len(self.inputs)]
             flat = np.asarray(array, dtype=object).reshape(-1).tolist() if leaf.shape else [array]
             self.inputs[name] = np.empty(leaf.shape, dtype=object)
-            nodes, tracers = self.inputs[name].reshape(-1), made.reshape(-1)
+            nodes, tracers = self.inputs[name].reshape(-1), proxy_array.reshape(-1)
             for place, x in enumerate(flat):
                 nodes[place], tracers[place] = self.input(leaf, name, x, given, fixed)
             if leaf.kind == "v":
@@ -359,11 +359,11 @@ class _Trace:
             else:
                 self.recorder.plain.update(map(id, nodes))
             if leaf.is_scalar:
-                return made.item()
+                return proxy_array.item()
             if np.ndarray in leaf.held:
-                made = presented(made)
-                made.of_argument = True
-            return made
+                proxy_array = presented(proxy_array)
+                proxy_array.of_argument = True
+            return proxy_array
 
         def run() -> Any:
             clone = self.proxies.root(function)
@@ -479,11 +479,11 @@ class _Trace:
         if leaf.kind == "b":
             outcome = Bool(self.recorder, number, node)
             return node, outcome.concrete() if self.recorder.observes_bools else outcome
-        made = Number(self.recorder, number, node)
+        proxy = Number(self.recorder, number, node)
         if leaf.is_mixed:
-            made.doubt = self.mixed.setdefault(name, Mixed(self.recorder, math.prod(leaf.shape)))
+            proxy.doubt = self.mixed.setdefault(name, Mixed(self.recorder, math.prod(leaf.shape)))
             self.recorder.type_uncertain = True
-        return node, made
+        return node, proxy
 
     def guards_in_words(self) -> list[Guard]:
         """Return the guards for keeping, described in words: inputs and captures by name, other numbers by value."""
@@ -492,13 +492,13 @@ class _Trace:
             for name, nodes in self.inputs.items()
             for place, node in np.ndenumerate(nodes)
         }
-        made = []
+        described = []
         for guard in self.guards:
             sides = (guard.left, guard.right)
             both = [names.get(id(x)) or (isinstance(x, Value) and self.proxies.places.name_of(x)) or x for x in sides]
             left, right = [side._data if isinstance(side, Value) else side for side in both]
-            made.append(guard.without_values(in_words(guard.how, left, right, guard.outcome)))
-        return made
+            described.append(guard.without_values(in_words(guard.how, left, right, guard.outcome)))
+        return described
 
     def kind(self, x: Any) -> str:
         """Return the dtype kind of a result, and guard it.
@@ -676,13 +676,13 @@ class _Trace:
         captured = self.proxies.places.values()
         source[[place[x] for x in captured.intersection(place)]] = PARAM
         places: dict[str, Ints] = {}
-        arrays = [(name, [id(x) for x in made.reshape(-1)], made.shape) for name, made in self.inputs.items()]
+        arrays = [(name, [id(x) for x in array.reshape(-1)], array.shape) for name, array in self.inputs.items()]
         arrays += [(name, [id(x) for x in values], _squeezed(values)) for name, values in inputs.items()]
         for name, ids, shape in arrays:
             places[name] = np.array([place[x] for x in ids], np.int64).reshape(shape)
             source[places[name]] = INPUT
         nodes = {id(integer._node) for integer in self.integers}
-        indices = [name for name, made in self.inputs.items() if made.size and id(made.flat[0]) in nodes]
+        indices = [name for name, array in self.inputs.items() if array.size and id(array.flat[0]) in nodes]
         wanted = {
             name: np.array([place[id(x)] for x in values], np.int64).reshape(shape)
             for name, (values, shape) in outputs.items()

@@ -64,7 +64,7 @@ def record_rules(recorder: Recorder, op: Op, xs: tuple[Any, ...]) -> Any:
         listed = list(grads) if isinstance(grads, (tuple, list)) else [grads]
         return [out, *map(_float, listed)]
 
-    known, reason, picks = dict(recorder.guards), recorder.fallback_reason, len(recorder.picked)
+    guards, reason, picks = dict(recorder.guards), recorder.fallback_reason, len(recorder.picked)
     try:
         out, *grads = _chosen(recorder, _paths(recorder, results, functions_of(op) is not None), 0)
         if not derives:
@@ -74,7 +74,7 @@ def record_rules(recorder: Recorder, op: Op, xs: tuple[Any, ...]) -> Any:
             pairs += as_operand(x), as_operand(grad if isinstance(x, Value) else 0.0)
         row = by_rule(op)
     except Exception:  # a rule may raise anything if it gets no float
-        recorder.guards, recorder.fallback_reason = known, reason
+        recorder.guards, recorder.fallback_reason = guards, reason
         del recorder.picked[picks:]
         return NotImplemented
     return next(x for x in pairs if isinstance(x, Value))._apply_op(row, pairs)
@@ -93,33 +93,33 @@ def _float(x: Any) -> Any:
 
 def _paths(recorder: Recorder, results: Any, tries: bool) -> list[RulePath]:
     """List the paths through the branches that may be tried, that of the recorded run first."""
-    found: list[RulePath] = []
+    paths: list[RulePath] = []
     waiting: list[Any] = [[] if tries else None]
     outer, recorder.reading = recorder.reading, None
     try:
         while waiting:
-            path, known = waiting.pop(), dict(recorder.guards)
+            path, guards = waiting.pop(), dict(recorder.guards)
             asked: list[tuple[tuple[Any, ...], bool]] = []
             recorder.reading = (path, asked)
-            made: list[Any] | None = None
+            path_results: list[Any] | None = None
             try:
-                made = results()
+                path_results = results()
             except (Unrecordable, Opaque):
                 raise
             except Exception:  # on a branch that was not taken: it has no result
-                if not found:
+                if not paths:
                     raise
-                recorder.guards = known
+                recorder.guards = guards
             if recorder.reading is None:
                 raise Opaque
-            found.append(RulePath(asked, made))
+            paths.append(RulePath(asked, path_results))
             answers = [answer for _, answer in asked]
             waiting += [[*answers[:n], not answers[n]] for n in range(len(path or []), len(asked))]
-            if len(found) + len(waiting) > PATHS:
+            if len(paths) + len(waiting) > PATHS:
                 raise Opaque
     finally:
         recorder.reading = outer
-    return found
+    return paths
 
 
 def _chosen(recorder: Recorder, paths: list[RulePath], depth: int) -> list[Any]:
@@ -158,7 +158,7 @@ def functions_of(op: Op) -> list[FunctionType] | None:
     module, or a function that only computes.
     """
     seen: dict[int, Any] = {}
-    found: list[FunctionType] = []
+    functions: list[FunctionType] = []
     waiting: list[Any] = [op]
     while waiting:
         x = waiting.pop()
@@ -173,11 +173,11 @@ def functions_of(op: Op) -> list[FunctionType] | None:
             named = _named(x)
             if named is None:
                 return None
-            found.append(x)
+            functions.append(x)
             waiting += named
         elif not _only_computes(x):
             return None
-    return found
+    return functions
 
 
 def _named(f: FunctionType) -> list[Any] | None:

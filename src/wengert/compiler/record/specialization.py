@@ -59,8 +59,8 @@ def too_many_kinds() -> str:
 
 def too_many(specializations: Sequence[Specialization]) -> str:
     """Explain why there are so many specializations, and what to write instead."""
-    changed = [made.stale_capture() for made in specializations]
-    several = [made.guards for made, name in zip(specializations, changed, strict=True) if not name]
+    changed = [specialization.stale_capture() for specialization in specializations]
+    several = [specialization.guards for specialization, name in zip(specializations, changed, strict=True) if not name]
     names = sorted({*changed} - {""})
     if len(several) < 2 and len(names) == 1:
         return f"it reads {names[0]}, which changes between calls: make {names[0]} an argument"
@@ -74,8 +74,8 @@ def too_many(specializations: Sequence[Specialization]) -> str:
 
 def lines_apart(several: Sequence[Guards]) -> str:
     """Name the lines at which specializations differ, those with the most outcomes first."""
-    found = _differing(several)
-    return "; ".join([*map(str, found[:SHOWN]), *([f"{len(found) - SHOWN} other lines"] if found[SHOWN:] else [])])
+    lines = _differing(several)
+    return "; ".join([*map(str, lines[:SHOWN]), *([f"{len(lines) - SHOWN} other lines"] if lines[SHOWN:] else [])])
 
 
 def _differing(several: Sequence[Guards]) -> list[Any]:
@@ -88,10 +88,10 @@ def _differing(several: Sequence[Guards]) -> list[Any]:
 
 
 def _by_line(guards: Sequence[Guard]) -> dict[Any, list[Guard]]:
-    found: dict[Any, list[Guard]] = {}
+    grouped: dict[Any, list[Guard]] = {}
     for guard in guards:
-        found.setdefault(guard.line, []).append(guard)
-    return found
+        grouped.setdefault(guard.line, []).append(guard)
+    return grouped
 
 
 class Guards(NamedTuple):
@@ -106,12 +106,12 @@ class Guards(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The lines that compare, each with its comparisons."""
-        made = []
+        lines = []
         for line, guards in _by_line(self.guards).items():
             words = list(dict.fromkeys(guard.words for guard in guards))
             more = [f"and {len(words) - SHOWN} others"] if words[SHOWN:] else []
-            made.append(f"{line}: {', '.join(words[:SHOWN] + more)}")
-        return made
+            lines.append(f"{line}: {', '.join(words[:SHOWN] + more)}")
+        return lines
 
     def guards_pass(self, outputs: dict[str, Any], xp: Any) -> Any:
         """Return True where the guards pass, for a run or for each example of it, by the array library `xp`."""

@@ -245,8 +245,8 @@ class Structure:
         return of(self.tree)
 
     def _is_computed(self, number: int) -> bool:
-        known = number in self._passed or number in self._held
-        return self.kinds[number] is Value and not known and self._first[number] == number
+        existed = number in self._passed or number in self._held
+        return self.kinds[number] is Value and not existed and self._first[number] == number
 
     def source(self, number: int) -> tuple[str, Any]:
         """Return the expression of a leaf and its class; for a Value from outside an empty string and the Value."""
@@ -344,11 +344,11 @@ class _Writer:
             return f"s{tree.place}", 0
         place = self.place
         self.place += 1
-        made, depth = self.array(tree, place) if tree.kind is np.ndarray else self.container(tree)
+        expression, depth = self.array(tree, place) if tree.kind is np.ndarray else self.container(tree)
         if place in self.repeated or depth > DEEP:
-            self.lines.append(f"s{place} = {made}")
-            made, depth = f"s{place}", 0
-        return made, depth + 1
+            self.lines.append(f"s{place} = {expression}")
+            expression, depth = f"s{place}", 0
+        return expression, depth + 1
 
     def array(self, tree: Part, place: int) -> tuple[str, int]:
         """Return an expression for an array, from the array of all numbers, which each call makes."""
@@ -384,9 +384,9 @@ class _Writer:
 
 
 def _cells(items: list[Any], shape: tuple[int, ...]) -> Any:
-    made = np.empty(len(items), object)
-    made[:] = items
-    return made.reshape(shape)
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array.reshape(shape)
 
 
 def _repeated_in(tree: Any) -> list[int]:

@@ -73,8 +73,8 @@ class Uncompiled:
         self._numbers: dict[int, float] = {n: values[n]._data for n in {*leaves} - {*self._given}}
         read = np.asarray(graph.operands)[graph.starts[self._first] :]
         older = {*read[(read >= 0) & (read < self._first)].tolist(), *[n for n in self._results if n < self._first]}
-        known = older <= {*self._given} and captured.isdisjoint([id(values[n]) for n in self._numbers])
-        self.is_whole: bool = known and self._is_bounded()
+        reads_only_given = older <= {*self._given} and captured.isdisjoint([id(values[n]) for n in self._numbers])
+        self.is_whole: bool = reads_only_given and self._is_bounded()
 
     def _is_bounded(self) -> bool:
         codes, starts, operands = np.asarray(self._codes)[self._first :], self._starts, self._operands
@@ -100,20 +100,20 @@ class Uncompiled:
         with modes.suspended():
             began = Value(0.0)._made
             given = [Value(x) if is_value else x for x, is_value in zip(numbers, self._are_values, strict=True)]
-            made = self._run({**self._numbers, **dict(zip(self._given, given, strict=True))})
-            pairs = zip([made[n] for n in self._results], cotangents, strict=True)
+            values = self._run({**self._numbers, **dict(zip(self._given, given, strict=True))})
+            pairs = zip([values[n] for n in self._results], cotangents, strict=True)
             reached = [(x, c) for x, c in pairs if c is not None and isinstance(x, Value)]
             run = LinearMap([x for x in given if isinstance(x, Value)], [x for x, _ in reached], began)
             return np.array(run.vjp(dict(enumerate([c for _, c in reached]))))
 
-    def _run(self, known: dict[int, Any]) -> list[Any]:
+    def _run(self, inputs: dict[int, Any]) -> list[Any]:
         """Return each instruction's Value or float, and the constants, so that index -1 - k is that of the k-th one."""
-        made: list[Any] = [None] * len(self._codes) + self._constants[::-1].tolist()
-        for n, x in known.items():
-            made[n] = x
-        at, apply = made.__getitem__, {code: APPLY[TABLE[code].name] for code in {*self._codes} - {0}}
+        values: list[Any] = [None] * len(self._codes) + self._constants[::-1].tolist()
+        for n, x in inputs.items():
+            values[n] = x
+        at, apply = values.__getitem__, {code: APPLY[TABLE[code].name] for code in {*self._codes} - {0}}
         codes, starts, operands = (numbers.tolist() for numbers in (self._codes, self._starts, self._operands))
         for n in range(self._first, len(codes)):
-            if made[n] is None:
-                made[n] = apply[codes[n]](*map(at, operands[starts[n] : starts[n + 1]]))
-        return made
+            if values[n] is None:
+                values[n] = apply[codes[n]](*map(at, operands[starts[n] : starts[n + 1]]))
+        return values
