@@ -110,7 +110,7 @@ def status() -> str:
         return f"off: {f'{SETTING} says so' if SETTING in os.environ else 'there is no home folder'}"
     if why := _fault(folder):
         return f"off: {why}"
-    return f"{folder}: {_amount([found.st_size for _, found in _files(folder)])}, at most {LIMIT >> 20} MB"
+    return f"{folder}: {_amount([stat_result.st_size for _, stat_result in _files(folder)])}, at most {LIMIT >> 20} MB"
 
 
 def clear() -> str:
@@ -119,7 +119,7 @@ def clear() -> str:
     if folder is None or _fault(folder):
         return f"nothing to remove: the cache is {status()}"
     files = list(_files(folder))
-    sizes = [found.st_size for path, found in files if _remove(path)]
+    sizes = [stat_result.st_size for path, stat_result in files if _remove(path)]
     left = f"; {len(files) - len(sizes)} cannot be removed" if len(sizes) < len(files) else ""
     return f"removed {_amount(sizes)}, from {folder}{left}"
 
@@ -129,11 +129,11 @@ def _amount(sizes: Sequence[int]) -> str:
 
 
 def _make_room(folder: Path) -> None:
-    found = sorted(_files(folder), key=lambda pair: (pair[1].st_mtime_ns, pair[0]))
-    size = sum([each.st_size for _, each in found])
+    files = sorted(_files(folder), key=lambda pair: (pair[1].st_mtime_ns, pair[0]))
+    size = sum([each.st_size for _, each in files])
     if size <= LIMIT:
         return
-    for path, each in found:
+    for path, each in files:
         if size <= LIMIT - LIMIT // ROOM:
             break
         _remove(path)
@@ -159,14 +159,14 @@ def _remove(path: str | Path) -> bool:
 def _fault(folder: Path) -> str:
     """Return why a folder cannot be used, and what to do; empty if it can be, or does not exist yet."""
     try:
-        found = os.lstat(folder)
+        stat_result = os.lstat(folder)
     except OSError:
         return ""
     instead = f"name a folder of your own in {SETTING}, or set it to off"
-    if not stat.S_ISDIR(found.st_mode):
-        return f"{folder} is {'a link' if stat.S_ISLNK(found.st_mode) else 'no folder'}: {instead}"
-    if whose := _not_ours(found):
-        return f"{folder} {whose}: {instead if found.st_uid != os.geteuid() else f'chmod go-w {folder}'}"
+    if not stat.S_ISDIR(stat_result.st_mode):
+        return f"{folder} is {'a link' if stat.S_ISLNK(stat_result.st_mode) else 'no folder'}: {instead}"
+    if whose := _not_ours(stat_result):
+        return f"{folder} {whose}: {instead if stat_result.st_uid != os.geteuid() else f'chmod go-w {folder}'}"
     return ""
 
 
@@ -178,19 +178,19 @@ def _usable() -> Path | None:
     return where
 
 
-def _is_trusted(path: Path, found: os.stat_result) -> bool:
+def _is_trusted(path: Path, stat_result: os.stat_result) -> bool:
     """Return True if a file may be executed; else warn, once for each folder."""
-    why = _not_ours(found) if stat.S_ISREG(found.st_mode) else "is no regular file"
+    why = _not_ours(stat_result) if stat.S_ISREG(stat_result.st_mode) else "is no regular file"
     if why and str(path.parent) not in _warned:
         _warned.add(str(path.parent))
         warn(f"machine code on disk is not used: {path} {why}; `wengert cache clear` removes it")
     return not why
 
 
-def _not_ours(found: os.stat_result) -> str:
+def _not_ours(stat_result: os.stat_result) -> str:
     """Return who else may have written something; empty if nobody, or if the system does not say."""
     if not hasattr(os, "geteuid"):  # Windows, where nobody else has access to the user's folders
         return ""
-    if found.st_uid != os.geteuid():
+    if stat_result.st_uid != os.geteuid():
         return "belongs to somebody else"
-    return "can be written by others" if found.st_mode & OTHERS else ""
+    return "can be written by others" if stat_result.st_mode & OTHERS else ""

@@ -49,15 +49,15 @@ def function_of(
     return function, list(constants.values())
 
 
-def source_of(made: Any, name: str, language: str, gradient: bool) -> str:
+def source_of(specialization: Any, name: str, language: str, gradient: bool) -> str:
     """Return the text of a specialization's program, as a function of a name or as near to it as Python allows.
 
     Raises:
         ArgumentError: the language is unknown, or cannot express an operation of the user's own.
     """
-    kernel: Kernel = made.kernel
+    kernel: Kernel = specialization.kernel
     if language == "c":
-        return c_source(made, name, gradient)
+        return c_source(specialization, name, gradient)
     if language not in LIBRARIES:
         *most, last = map('"{}"'.format, (*LIBRARIES, "c"))
         raise ArgumentError(f"source() writes {', '.join(most)} or {last}, not {language!r}")
@@ -99,8 +99,8 @@ def _constant(values: Any, library: Library) -> Any:
         for mask, triangle in ((np.tri(n, dtype=bool), tree), (np.tri(n, dtype=bool).T, ast.Attribute(tree, "T"))):
             if (values == mask).all():
                 return triangle if values.ndim == 2 else call(library.function("broadcast_to"), triangle, values.shape)
-    if values.dtype.kind == "i" and values.size > 8 and (found := fit_strides(values)) is not None:
-        base, strides = found
+    if values.dtype.kind == "i" and values.size > 8 and (fit := fit_strides(values)) is not None:
+        base, strides = fit
         steps = [node(base)] if base else []
         for axis, (length, stride) in enumerate(zip(values.shape, strides, strict=True)):
             later = [None] * (values.ndim - axis - 1)

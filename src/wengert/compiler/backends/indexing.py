@@ -100,9 +100,9 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
     if not axes and not access.array.batched and access.table is None and access.index is None:
         return item(names.of(access.array), *_point(access.base, access.array.strides))
     present = [i for i in order if access.depends_on(i, axes)]
-    found = strided(access, axes, names) if access.table is None and access.index is None else None
-    if found is not None:
-        read = names.transposed(found[0], [found[1].index(i) for i in present])
+    sliced = strided(access, axes, names) if access.table is None and access.index is None else None
+    if sliced is not None:
+        read = names.transposed(sliced[0], [sliced[1].index(i) for i in present])
     else:
         read = (_gathered if access.index is None else _indexed)(access, axes, present, names)
     lead = next((n for n, i in enumerate(order) if i in present), len(order))
@@ -134,9 +134,9 @@ def strided(access: Access, axes: Sequence[int], names: Names) -> tuple[Any, lis
         return None
     own = contiguous(array.cell_shape)
     for cuts in (sorted({*own, *strides}, reverse=True), strides or [1]):
-        found = _cut(access, axes, moving, list(cuts), names)
-        if found is not None:
-            return found
+        sliced = _cut(access, axes, moving, list(cuts), names)
+        if sliced is not None:
+            return sliced
     if strides and strides[-1] != 1:
         return _cut(access, axes, moving, [*strides, 1], names)
     return None

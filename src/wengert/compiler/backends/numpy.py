@@ -262,8 +262,8 @@ class Writer:
             return view(access, axes, range(len(axes)), self.names), are_distinct(strides) and reads_batch
         order = sorted(range(len(axes)), key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
         if access.table is None and order == list(range(len(axes))) and are_distinct(strides):
-            found = strided(access, axes, self.names)
-            if found is not None and found[1] == [i for i in order if access.depends_on(i, axes)]:
+            sliced = strided(access, axes, self.names)
+            if sliced is not None and sliced[1] == [i for i in order if access.depends_on(i, axes)]:
                 places = view(access, axes, order, self.names)
                 return places if isinstance(places, ast.Subscript) else item(places, ...), True
         table = access.table

@@ -223,10 +223,10 @@ def _meanings(xp: Any, choose: Callable[..., Any], further: dict[str, Any]) -> d
     own = {"div": xp.divide, "pow": xp.power, **{name: getattr(xp, spelling) for name, spelling in NAMES.items()}}
 
     def of_row(row: Op) -> Any:
-        return own.get(row.name) or (lambda *xs: interpret(row.series or row.value, found)(*xs))
+        return own.get(row.name) or (lambda *xs: interpret(row.series or row.value, meanings)(*xs))
 
-    found = namespace(of_row, choose=choose, **further)
-    return found
+    meanings = namespace(of_row, choose=choose, **further)
+    return meanings
 
 
 def _repeat(again: Callable[..., Any], state: Sequence[Any], xs: Sequence[Any], most: int) -> list[Any]:

@@ -1,8 +1,8 @@
 """Derivatives of a Program's outputs with respect to its inputs, as Programs that can be differentiated again.
 
-Each function changes a program in place: it adds steps, and makes the derivatives the output "out", end to end. Steps
-are not fused before the last derivative is taken, so that each has few operations, and partial derivatives use the
-stored output of the step that they are of.
+Each function changes a program in place: it adds steps that compute the derivatives, and makes these, end to end, the
+output "out". Steps are fused only after the last derivative is taken: until then each has few operations, so that its
+partial derivatives can use its stored output.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def jvp(program: Program, names: Sequence[str], along: Sequence[str], with_value
     """Make the output its derivatives along a direction that other inputs give; with its value first, if asked."""
     out = program.outputs["out"]
     pairs = zip(_inputs(program, names), _inputs(program, along), strict=True)
-    made = forward(program, {id(x): v for x, v in pairs}).get(id(out))
-    _set_end_to_end(program, [(out, out.size)] * with_value + [(made, out.size)])
+    tangent = forward(program, {id(x): v for x, v in pairs}).get(id(out))
+    _set_end_to_end(program, [(out, out.size)] * with_value + [(tangent, out.size)])
 
 
 def joined(program: Program, parts: Sequence[Array], order: Any, shape: tuple[int, ...]) -> None:
@@ -123,17 +123,17 @@ def _pushed_forward(program: Program, names: Sequence[str], directions: Any) -> 
         seeds[id(seed)] = directions[at : at + array.size].reshape((*array.cell_shape, -1))
         tangents[id(array)] = _for_each_example(program, seed, first=True)
         at += array.size
-    made = forward(program, tangents).get(id(program.outputs["out"]))
-    in_directions(program, seeds, [] if made is None else [made])
-    return made
+    output_tangents = forward(program, tangents).get(id(program.outputs["out"]))
+    in_directions(program, seeds, [] if output_tangents is None else [output_tangents])
+    return output_tangents
 
 
 def _several_pulled_back(
     program: Program, names: Sequence[str], directions: Any, others: Sequence[Array] = ()
 ) -> list[tuple[int, Array, Array]]:
-    """Add reverse mode for some cotangents, the columns of a matrix with a row for each number of the output; return
-    for each input that gets one its place among all numbers, the input, and its cotangents: see `_pushed_forward`.
-    `others` are results besides these.
+    """Add reverse mode for several cotangents of the output, the columns of a matrix with a row for each of its
+    numbers; return for each input that the output depends on its offset among the numbers of all inputs, the input,
+    and its cotangents, with an axis as in `_pushed_forward`. `others` are further arrays that must be computed.
     """
     out, inputs = program.outputs["out"], _inputs(program, names)
     seed = _seed(program, out)
@@ -151,17 +151,17 @@ def _cotangents(program: Program, names: Sequence[str], seed: Array | None) -> l
 
 def _pulled_back(program: Program, names: Sequence[str], seed: Array | None) -> dict[str, Array]:
     """Add a reverse sweep to a program; return the cotangents of some inputs."""
-    made = Reverse(program, tuple(names), rules=FURTHER, seed=seed, each=True).run()
-    program.steps += made.steps
-    program.arrays += made.arrays
-    return made.gradients
+    backward = Reverse(program, tuple(names), rules=FURTHER, seed=seed, each=True).run()
+    program.steps += backward.steps
+    program.arrays += backward.arrays
+    return backward.gradients
 
 
 def _seed(program: Program, of: Array) -> Array:
     """Add a constant for a tangent or cotangent of an array; `in_directions` gives its numbers."""
-    made = Array(f"e_{of.name}", of.cell_shape, "const", value=np.ones(of.cell_shape))
-    program.arrays.append(made)
-    return made
+    seed = Array(f"e_{of.name}", of.cell_shape, "const", value=np.ones(of.cell_shape))
+    program.arrays.append(seed)
+    return seed
 
 
 def _is_batched(program: Program) -> bool:
@@ -175,19 +175,19 @@ def _for_each_example(program: Program, array: Array, first: bool = False) -> Ar
     if array.batched or not _is_batched(program):
         return array
     read = Access(array, 0, (0, *array.strides))
-    made = _add(program, f"{array.name}_N", (BATCH, *array.shape), [read])
-    made.mask = array.mask
+    repeated = _add(program, f"{array.name}_N", (BATCH, *array.shape), [read])
+    repeated.mask = array.mask
     if first:
         program.steps.insert(0, program.steps.pop())
-    return made
+    return repeated
 
 
 def _add(program: Program, name: str, shape: tuple[int, ...], reads: list[Access], expr: Expr = ("in", 0)) -> Array:
     """Add a step, by default a copy, and return what it makes."""
-    made = Array(name, shape, "value")
-    program.arrays.append(made)
-    program.steps.append(Compute(made, shape, reads, expr))
-    return made
+    array = Array(name, shape, "value")
+    program.arrays.append(array)
+    program.steps.append(Compute(array, shape, reads, expr))
+    return array
 
 
 def _set_end_to_end(program: Program, parts: Sequence[tuple[Array | None, int]]) -> None:
@@ -201,20 +201,20 @@ def _set_end_to_end(program: Program, parts: Sequence[tuple[Array | None, int]])
 
 
 def _set_output(program: Program, size: int, placed: Sequence[tuple[int, tuple[int, ...], Array]]) -> None:
-    """Make the output so many numbers, put together from parts, each with its first place and its strides; others are
-    0.
-    """
+    """Make the output `size` numbers, assembled from parts given as (offset, strides, array), and 0 elsewhere."""
     lead = (BATCH,) * _is_batched(program)
     shape = lead + (size,) * (size > 1)
     whole = len(placed) == 1 and placed[0][2].size == size
     if not placed:
-        made = _add(program, "derivatives", shape, [], ZERO)
+        derivatives = _add(program, "derivatives", shape, [], ZERO)
     elif whole and placed[0][1] == contiguous(placed[0][2].cell_shape):
         part = _for_each_example(program, placed[0][2])
-        made = _add(program, "derivatives", shape, [Access(part, 0, (1,) * (len(shape)))])
+        derivatives = _add(program, "derivatives", shape, [Access(part, 0, (1,) * (len(shape)))])
     else:
-        made = Array("derivatives", shape, "value")
+        derivatives = Array("derivatives", shape, "value")
         parts = [(at, strides, _for_each_example(program, part)) for at, strides, part in placed]
-        program.steps.append(Assemble(made, [(Access(made, at, (1,) * len(lead) + own), x) for at, own, x in parts]))
-        program.arrays.append(made)
-    program.outputs["out"] = made
+        program.steps.append(
+            Assemble(derivatives, [(Access(derivatives, at, (1,) * len(lead) + own), x) for at, own, x in parts])
+        )
+        program.arrays.append(derivatives)
+    program.outputs["out"] = derivatives

@@ -41,8 +41,8 @@ def in_directions(program: Program, seeds: dict[int, Any], results: Sequence[Arr
 
     Args:
         program: the program.
-        seeds: by the id of each array that has other numbers in each direction these numbers, as an array of the
-            array's cells with a last axis for the directions. The arrays become constants. One direction needs no axis.
+        seeds: by the id of each array whose numbers depend on the direction: these numbers, in the shape of its cells
+            with a last axis for the directions. The arrays become constants. A single direction gets no axis.
         results: the arrays to compute besides the outputs.
     """
     count = next(iter(seeds.values())).shape[-1]
@@ -55,10 +55,10 @@ def in_directions(program: Program, seeds: dict[int, Any], results: Sequence[Arr
     drop_unread(program, results)
     wide = dependents(program.steps, seeds, with_parts=True)
     spread = _Spread(count, wide, local_directions(program, seeds, wide, results))
-    made = {id(array): array for step in program.each_step() for array in (step.out, *step.reads)}
-    made.update({id(array): array for array in program.arrays})
-    made.update({id(array): array for step in program.steps for array in step.makes})
-    for array in made.values():
+    arrays = {id(array): array for step in program.each_step() for array in (step.out, *step.reads)}
+    arrays.update({id(array): array for array in program.arrays})
+    arrays.update({id(array): array for step in program.steps for array in step.makes})
+    for array in arrays.values():
         if id(array) in spread.wide:
             spread.widen(array)
     program.steps = [each for step in program.steps for each in spread.step(step)]
@@ -67,24 +67,24 @@ def in_directions(program: Program, seeds: dict[int, Any], results: Sequence[Arr
 
 
 def dependents(steps: Iterable[Step], arrays: Iterable[int], with_parts: bool = False) -> set[int]:
-    """Return the ids of the arrays that depend on some, among them these; `with_parts`, also the parts of a loop whose
-    outputs depend on them by their initial rows alone.
+    """Return the ids of `arrays` and of all arrays that depend on them; `with_parts` adds the parts of those outputs
+    of a loop that depend on them through their initial rows alone.
     """
-    found = set(arrays)
+    reached = set(arrays)
     for step in steps:
         if not isinstance(step, Loop):
-            if any(id(array) in found for array in step.reads):
-                found.add(id(step.out))
+            if any(id(array) in reached for array in step.reads):
+                reached.add(id(step.out))
             continue
-        known = -1
-        while known < len(found):  # to a fixed point: iterations read earlier ones
-            known = len(found)
-            found.update([id(piece) for piece in step.slices if piece.slice and id(piece.slice.array) in found])
-            found.update([id(each.out) for each in step.steps if any(id(array) in found for array in each.reads)])
+        count = -1
+        while count < len(reached):  # to a fixed point: iterations read earlier ones
+            count = len(reached)
+            reached.update([id(piece) for piece in step.slices if piece.slice and id(piece.slice.array) in reached])
+            reached.update([id(each.out) for each in step.steps if any(id(array) in reached for array in each.reads)])
             for output in step.outputs:
-                if not found.isdisjoint([id(output.part), id(output.out), id(output.initial)]):
-                    found.update([id(output.part), id(output.out)] if with_parts else [id(output.out)])
-    return found
+                if not reached.isdisjoint([id(output.part), id(output.out), id(output.initial)]):
+                    reached.update([id(output.part), id(output.out)] if with_parts else [id(output.out)])
+    return reached
 
 
 def _calls(part: Expr, inner: list[bool]) -> bool:
@@ -135,11 +135,11 @@ class _Spread:
         """Return an array with the axis; a step that copies one without it is added to `before`."""
         if id(array) in self.wide:
             return array
-        made = Array(f"{array.name}_each", (*array.shape, count), "value")
-        self.wide.add(id(made))
-        self.added.append(made)
-        before.append(Compute(made, made.shape, [Access(array, 0, (*array.strides, 0))], ("in", 0)))
-        return made
+        repeated = Array(f"{array.name}_each", (*array.shape, count), "value")
+        self.wide.add(id(repeated))
+        self.added.append(repeated)
+        before.append(Compute(repeated, repeated.shape, [Access(array, 0, (*array.strides, 0))], ("in", 0)))
+        return repeated
 
     def loop(self, loop: Loop) -> list[Any]:
         before: list[Any] = []
@@ -168,11 +168,11 @@ class _Spread:
                 continue
             seen.add(id(part))
             if calls[id(part)] and not moves[id(part)]:
-                made = Array(f"{step.out.name}_{len(steps)}", axes, "value")
-                self.added.append(made)
+                hoisted = Array(f"{step.out.name}_{len(steps)}", axes, "value")
+                self.added.append(hoisted)
                 own, operands = compact(part, step.operands)
-                steps.append(Compute(made, axes, operands, own))
-                step.operands.append(whole(made))
+                steps.append(Compute(hoisted, axes, operands, own))
+                step.operands.append(whole(hoisted))
                 taken[id(part)] = ("in", len(step.operands) - 1)
             else:
                 stack.extend(part[:0:-2] if part[0] == "guarded" else part[:0:-1])  # not of a branch rarely taken
@@ -221,13 +221,17 @@ class _Spread:
         return Access(access.array, access.base * scale, tuple(strides), table, index)
 
     def some(self, access: Access, before: Sequence[int], axes: tuple[int, ...], at: int, rows: Any) -> Access:
-        """Return an access to the numbers of an array in some directions; of a constant it has these alone."""
+        """Return an access to an array in some of its directions, other ones for each cell; from a constant these are
+        copied into a new one.
+        """
         cells = np.expand_dims(access.places(before).reshape(before), at) * self.count
         table = cells + rows.reshape([n if i <= at else 1 for i, n in enumerate(axes)])
         if access.array.role == "const" and access.index is None:
-            made = Array(f"{access.array.name}_{len(self.added)}", axes, "const", value=access.array.value.take(table))
-            self.added.append(made)
-            return Access(made, 0, made.strides)
+            constant = Array(
+                f"{access.array.name}_{len(self.added)}", axes, "const", value=access.array.value.take(table)
+            )
+            self.added.append(constant)
+            return Access(constant, 0, constant.strides)
         index = access.index
         if index is not None:
             own = (*index.strides[:at], 0, *index.strides[at:])

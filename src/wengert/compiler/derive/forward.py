@@ -60,10 +60,10 @@ class _Forward:
             count += 1
             name = f"t{of.name}_{count}"
         self.taken.add(name)
-        made = Array(name, of.shape, role, mask=of.mask, clean=of.clean)
+        array = Array(name, of.shape, role, mask=of.mask, clean=of.clean)
         if role == "value":
-            self.program.arrays.append(made)
-        return made
+            self.program.arrays.append(array)
+        return array
 
     def step(self, step: Step) -> list[Any]:
         """Return a step, and those that compute the tangent of what it makes."""
@@ -76,10 +76,10 @@ class _Forward:
         parts = [(access, self.tangents[id(part)]) for access, part in step.parts if id(part) in self.tangents]
         if not parts:
             return []
-        out = self.made(step.out)
+        out = self.tangent_of(step.out)
         return [Assemble(out, [(replace(access, array=out), part) for access, part in parts])]
 
-    def made(self, array: Array) -> Array:
+    def tangent_of(self, array: Array) -> Array:
         """Return the tangent of what a step makes: a new array, or the one that a loop has announced."""
         if id(array) not in self.tangents:
             self.tangents[id(array)] = self.array(array)
@@ -103,7 +103,7 @@ class _Forward:
         mask = step.out.mask
         if mask is not None and step.out.clean and not step.reduce:
             expr = ("where", ("mask", mask), expr, ZERO)
-        return [_compute(self.made(step.out), step, operands, expr, step.reduce)]
+        return [_compute(self.tangent_of(step.out), step, operands, expr, step.reduce)]
 
     def extreme(self, step: Compute, operands: list[Access], along: dict[int, Expr]) -> list[Step]:
         """Return the steps for a maximum or minimum, whose tangent is the mean of those of all that attain it."""
@@ -111,7 +111,7 @@ class _Forward:
         ties, total = self.array(step.out), self.array(step.out)
         moved: Expr = ("where", ("eq", ("in", 0), ("in", 1)), along[0], ZERO)
         own = step.out.strides
-        mean = Compute(self.made(step.out), step.out.shape, [Access(total, 0, own), Access(ties, 0, own)], ZERO)
+        mean = Compute(self.tangent_of(step.out), step.out.shape, [Access(total, 0, own), Access(ties, 0, own)], ZERO)
         mean.expr = ("div", ("in", 0), ("in", 1))
         return [_compute(ties, step, operands, hit, "sum"), _compute(total, step, operands, moved, "sum"), mean]
 
@@ -126,14 +126,14 @@ class _Forward:
             seen = piece.slice
             assert seen is not None
             if id(seen.array) in self.tangents:
-                made = self.tangents[id(piece)] = self.array(piece, "slice")
-                made.slice = Slice(self.tangents[id(seen.array)], seen.base, seen.step)
+                piece_tangent = self.tangents[id(piece)] = self.array(piece, "slice")
+                piece_tangent.slice = Slice(self.tangents[id(seen.array)], seen.base, seen.step)
         steps: list[Any] = []
         for step in loop.steps:
             steps += self.step(step)
         for part, out, initial in outputs:
             if id(part) not in self.tangents:  # only the initial rows have one
-                steps.append(Compute(self.made(part), part.shape, [], ZERO))
+                steps.append(Compute(self.tangent_of(part), part.shape, [], ZERO))
             own = None if initial is None else self.tangents.get(id(initial))
             loop.outputs.append(LoopOutput(self.tangents[id(part)], self.tangents[id(out)], own))
         loop.steps = steps

@@ -22,9 +22,9 @@ def local_directions(
 ) -> dict[int, Any]:
     """Return for some arrays the directions in which each cell may have a tangent: a table with a row for each cell.
 
-    A cell has those of all cells that are computed from each other, and fills its row up with other ones, as the rows
-    of arrays that are computed from each other have one length. Only an Assemble may read such a cell for all
-    directions.
+    Cells that are computed from each other have the same directions, those of all of them. The rows of arrays that are
+    computed from each other have one length: shorter ones are filled up with directions in which the tangent is 0.
+    Where all directions are needed, only an Assemble may read such a cell.
 
     Args:
         program: the program.
@@ -53,8 +53,8 @@ def local_directions(
         own = np.concatenate([labels[id(array)] for array in group])
         seen = np.zeros((own.max() + 1, count), bool)
         for array in group:
-            known = sweep.rows_of(array)
-            seen[labels[id(array)][known.rows], direction[known.indices]] = True
+            pattern = sweep.rows_of(array)
+            seen[labels[id(array)][pattern.rows], direction[pattern.indices]] = True
         most = max(int(seen.sum(1).max()), 2)
         if FEW * most <= count:
             table = np.argsort(~seen, axis=1, kind="stable")[:, :most]
@@ -63,7 +63,7 @@ def local_directions(
 
 
 def _chosen(steps: Steps, wide: set[int], whole: set[int]) -> dict[int, Array]:
-    """Return by their ids the arrays that need not have all directions: they are read where as few are computed."""
+    """Return by id the arrays that need not have all directions, as no reader but an Assemble needs them."""
     indexed: set[int] = set()  # no access has an index and a table of directions
     for step in steps:
         if step.chosen_by:

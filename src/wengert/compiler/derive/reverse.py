@@ -23,10 +23,10 @@ def reverse(
     examples: the derivatives are those of ``seed * out.sum()``. If `weighted`, the cotangent is an array like the
     output, batched or not: the derivatives are those of ``(seed * out).sum()``.
     """
-    made = Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
-    fuse(made)
-    take_factors_out(made, program)
-    return made
+    backward = Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
+    fuse(backward)
+    take_factors_out(backward, program)
+    return backward
 
 
 @dataclass

@@ -73,12 +73,12 @@ class ReverseLoop(Sweep):
             if id(output.part) in self.needed:
                 self.give(output.part, whole(output.part), self.row(rows, loop.first_row(output) - first, output.part))
         received = {id(piece): self.from_later_iterations(piece) for piece in carried}
-        found = []
+        gradients = []
         for step in reversed(loop.steps):
             if id(step.out) not in self.needed or id(step.out) not in self.reached:
                 continue
             gradient = self.cotangent(step.out)
-            found.append((step, gradient))
+            gradients.append((step, gradient))
             if isinstance(step, Compute):
                 self.compute(step, gradient)
             else:
@@ -88,7 +88,7 @@ class ReverseLoop(Sweep):
             if part.slice is not None:
                 part = self.add(piece, piece.shape, [whole(part)], ("in", 0))
             self.loop_back.outputs.append(LoopOutput(part, received[id(piece)], initial[id(piece)]))
-        outward = [(step, cotangent) for step, cotangent in found if any(map(self.is_outside, step.reads))]
+        outward = [(step, cotangent) for step, cotangent in gradients if any(map(self.is_outside, step.reads))]
         cotangents_of = [(step, self.all_iterations_of(gradient)) for step, gradient in outward]
         for step in self.program.each_step():
             for access in step.operands if isinstance(step, Compute) else ():
@@ -124,9 +124,9 @@ class ReverseLoop(Sweep):
 
     def reaches(self, reached: set[int]) -> set[int]:
         """Return the arrays of the loop, and its slices of earlier iterations, that the results depend on."""
-        known = -1
-        while known < len(reached):
-            known = len(reached)
+        count = -1
+        while count < len(reached):
+            count = len(reached)
             for step in reversed(self.loop.steps):
                 if id(step.out) not in reached:
                     continue
@@ -312,11 +312,11 @@ class ReverseLoop(Sweep):
         seen = gradient.slice
         shape = (*gradient.shape[: int(gradient.batched)], self.loop.count, *gradient.cell_shape)
         if seen is None:
-            known = [
+            existing = [
                 output.out for output in self.loop_back.outputs if output.part is gradient and output.out.shape == shape
             ]
-            if known:
-                return known[0]
+            if existing:
+                return existing[0]
             stacked = self.outer.array(self.part_of.get(id(gradient), gradient), shape)
             self.loop_back.outputs.append(LoopOutput(gradient, stacked))
             return stacked

@@ -3,8 +3,8 @@
 Each cell of an array has the ascending list of the inputs that it depends on, and each step unites those of the cells
 that it reads; lists are freed after their last use. An index that is known only at run time may be any within its
 extent, and both sides of a choice count, except where a mask has chosen already. The iterations of a loop are alike:
-the pattern of one, in terms of what it reads, is found once, and applied for each iteration in turn, as the lists of a
-recurrence grow. Once an iteration reads what the one before has read, nothing is united any more.
+the pattern of one, in terms of what it reads, is computed once, and applied iteration by iteration, as the lists of a
+recurrence grow. An iteration that reads the same lists as the one before reuses its result.
 
 That of a Hessian is the pattern of the Jacobian of the gradient's program.
 """
@@ -84,11 +84,11 @@ def _dependence(expr: Expr) -> dict[int, Points]:
             return {part[1]: True}
         if part[0] == "partial":  # of a user's rule, which nothing is known of
             return dict.fromkeys([k for each in inner for k in each], True)
-        found: dict[int, Points] = {}
+        dependence: dict[int, Points] = {}
         for place, points in _branches(part, nonzero):
             for k, own in inner[place].items():
-                found[k] = found.get(k, False) | (own & points)
-        return found
+                dependence[k] = dependence.get(k, False) | (own & points)
+        return dependence
 
     return fold(expr, combine)
 
@@ -133,13 +133,13 @@ def _spread(numbers: Ints, cells: Ints, index: Index | None) -> tuple[Ints, Ints
     return np.repeat(numbers, index.extent), chosen.reshape(-1)
 
 
-def edges_of(step: Compute | Assemble, known: Container[int]) -> Iterator[tuple[Ints, Ints, Array]]:
-    """Yield for each operand or part whose id is known pairs of a cell of the output and a cell that it depends on, and
-    the operand.
+def edges_of(step: Compute | Assemble, ids: Container[int]) -> Iterator[tuple[Ints, Ints, Array]]:
+    """Yield for each operand or part whose id is in `ids`: cells of the output, the cell that each of these depends
+    on, and the operand.
     """
     if isinstance(step, Assemble):
         for access, part in step.parts:
-            if id(part) in known:
+            if id(part) in ids:
                 own, cells = _spread(np.arange(part.size), access.places(part.shape), access.index)
                 yield cells, own, part
         return
@@ -149,7 +149,7 @@ def edges_of(step: Compute | Assemble, known: Container[int]) -> Iterator[tuple[
     valid = _valid(step, owners, places)
     for k, points in _dependence(rewrite_masks(step.expr, len(axes), lambda mask: mask)).items():
         access = step.operands[k]
-        if id(access.array) in known:
+        if id(access.array) in ids:
             chosen = valid if points is True else valid & np.broadcast_to(points, axes).reshape(-1)
             at = slice(None) if chosen is True else np.flatnonzero(chosen)
             readers, cells = _spread(owners[at], places[k][at], access.index)
@@ -165,20 +165,20 @@ def _none(size: int, width: int) -> Pattern:
 
 def _united(edges: list[Edges], size: int, width: int) -> Pattern:
     """Return for each of `size` readers the inputs of all cells that it reads."""
-    counts = [np.diff(known.indptr)[cells] for _, cells, known in edges]
+    counts = [np.diff(pattern.indptr)[cells] for _, cells, pattern in edges]
     ends = np.cumsum(sum([np.bincount(x[0], n, size) for x, n in zip(edges, counts, strict=True)], np.zeros(size)))
     if not size or not ends[-1]:
         return _none(size, width)
     bounds = np.unique(np.searchsorted(ends, np.arange(ROOM, ends[-1], ROOM))).tolist()
-    found = []
+    chunks = []
     for low, high in pairwise([0, *bounds, size]):
         codes = [np.zeros(0, np.int64)]
-        for (owners, cells, known), n in zip(edges, counts, strict=True):
+        for (owners, cells, pattern), n in zip(edges, counts, strict=True):
             here = (owners >= low) & (owners < high) if bounds else slice(None)
-            starts = known.indptr[cells[here]]
-            codes.append(np.repeat(owners[here] * width, n[here]) + known.indices[concat_ranges(starts, n[here])])
-        found.append(_distinct(np.concatenate(codes), low * width, high * width))
-    return Pattern.of_codes(np.concatenate(found), (size, width))
+            starts = pattern.indptr[cells[here]]
+            codes.append(np.repeat(owners[here] * width, n[here]) + pattern.indices[concat_ranges(starts, n[here])])
+        chunks.append(_distinct(np.concatenate(codes), low * width, high * width))
+    return Pattern.of_codes(np.concatenate(chunks), (size, width))
 
 
 def _distinct(codes: Ints, low: int, high: int) -> Ints:
@@ -198,7 +198,7 @@ class PatternSweep:
     """The inputs of each cell."""
 
     width: int
-    known: dict[int, Pattern] = field(default_factory=dict)  # by the id of an array
+    patterns: dict[int, Pattern] = field(default_factory=dict)  # by the id of an array
 
     @classmethod
     def over(cls, inputs: Iterable[Array]) -> PatternSweep:
@@ -208,7 +208,7 @@ class PatternSweep:
         sweep = cls(ends[-1])
         for array, first in zip(arrays, ends, strict=False):
             own = np.arange(first, first + array.size)
-            sweep.known[id(array)] = Pattern(np.arange(array.size + 1), own, sweep.width)
+            sweep.patterns[id(array)] = Pattern(np.arange(array.size + 1), own, sweep.width)
         return sweep
 
     def run(self, steps: Sequence[Step], out: Array) -> Pattern:
@@ -217,20 +217,20 @@ class PatternSweep:
             self.step(step)
             for array in step.reads:
                 if last[id(array)] == number and array is not out:
-                    self.known.pop(id(array), None)
+                    self.patterns.pop(id(array), None)
         return self.rows_of(out)
 
     def rows_of(self, array: Array) -> Pattern:
-        return self.known.get(id(array), _none(array.size, self.width))
+        return self.patterns.get(id(array), _none(array.size, self.width))
 
     def step(self, step: Step) -> None:
         if isinstance(step, Loop):
-            self.known.update(_Iterations(step, self).rows())
+            self.patterns.update(_Iterations(step, self).rows())
             return
-        edges = [(owners, cells, self.known[id(x)]) for owners, cells, x in edges_of(step, self.known)]
-        found = _united(edges, step.out.size, self.width)
-        if len(found.indices):
-            self.known[id(step.out)] = found
+        edges = [(owners, cells, self.patterns[id(x)]) for owners, cells, x in edges_of(step, self.patterns)]
+        pattern = _united(edges, step.out.size, self.width)
+        if len(pattern.indices):
+            self.patterns[id(step.out)] = pattern
 
 
 class _Iterations:
@@ -241,7 +241,7 @@ class _Iterations:
         self.sweep = sweep
         self.own: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
         read = {id(array): array for step in loop.steps for array in step.reads}
-        self.leaves = [x for x in read.values() if {id(x.origin)} & {*sweep.known, *self.own}]
+        self.leaves = [x for x in read.values() if {id(x.origin)} & {*sweep.patterns, *self.own}]
         self.local = PatternSweep.over(self.leaves)
         for step in loop.steps:
             self.local.step(step)
@@ -253,47 +253,47 @@ class _Iterations:
         starts = np.cumsum([0, *[output.part.size for output in outputs]]).tolist()
         owners = np.concatenate([first + x.rows for first, x in zip(starts, patterns, strict=False)])
         cells = np.concatenate([x.indices for x in patterns])
-        made = {id(output.out): self.initial(output) for output in outputs}
+        rows_by_output = {id(output.out): self.initial(output) for output in outputs}
         before: list[Lists] = []
-        found: list[Lists] = []
+        new_rows: list[Lists] = []
         for iteration in reversed(range(loop.count)) if loop.backward else range(loop.count):
-            read = [self.read(leaf, iteration, made) for leaf in self.leaves]
-            if not found or not all(map(_equal, read, before)):
+            read = [self.read(leaf, iteration, rows_by_output) for leaf in self.leaves]
+            if not new_rows or not all(map(_equal, read, before)):
                 united = _united([(owners, cells, _stacked(read, width))], starts[-1], width)
-                found = [_lists(united, *span) for span in pairwise(starts)]
-            for output, lists in zip(outputs, found, strict=True):
-                made[id(output.out)][loop.first_row(output) + iteration] = lists
+                new_rows = [_lists(united, *span) for span in pairwise(starts)]
+            for output, lists in zip(outputs, new_rows, strict=True):
+                rows_by_output[id(output.out)][loop.first_row(output) + iteration] = lists
             before = read
-        return {number: _stacked(rows, width) for number, rows in made.items()}
+        return {number: _stacked(rows, width) for number, rows in rows_by_output.items()}
 
     def initial(self, output: LoopOutput) -> list[Lists]:
         """Return the rows of an output before the first iteration, with room for the others."""
         rows, size = self.loop.initial_rows(output), output.part.size
         initial = output.initial
-        known = _none(rows * size, self.sweep.width) if initial is None else self.sweep.rows_of(initial)
-        given = [_lists(known, row * size, row * size + size) for row in range(rows)]
-        room = [(known.indptr[:0], known.indices[:0])] * self.loop.count
+        pattern = _none(rows * size, self.sweep.width) if initial is None else self.sweep.rows_of(initial)
+        given = [_lists(pattern, row * size, row * size + size) for row in range(rows)]
+        room = [(pattern.indptr[:0], pattern.indices[:0])] * self.loop.count
         return [*room, *given] if self.loop.backward else [*given, *room]
 
-    def read(self, leaf: Array, iteration: int, made: dict[int, list[Lists]]) -> Lists:
+    def read(self, leaf: Array, iteration: int, rows_by_output: dict[int, list[Lists]]) -> Lists:
         piece = leaf.slice
         if piece is None:
-            return _lists(self.sweep.known[id(leaf)], 0, leaf.size)
+            return _lists(self.sweep.patterns[id(leaf)], 0, leaf.size)
         start = piece.base + piece.step * iteration
         output = self.own.get(id(piece.array))
         if output is None:
-            return _lists(self.sweep.known[id(piece.array)], start, start + leaf.size)
+            return _lists(self.sweep.patterns[id(piece.array)], start, start + leaf.size)
         first, count = start // output.part.size, leaf.size // output.part.size
-        rows = made[id(piece.array)][first : first + count]
+        rows = rows_by_output[id(piece.array)][first : first + count]
         return rows[0] if count == 1 else (np.concatenate([n for n, _ in rows]), np.concatenate([x for _, x in rows]))
 
 
 Lists = tuple[Ints, Ints]  # of some cells: how many inputs each has, and the inputs
 
 
-def _lists(known: Pattern, first: int, last: int) -> Lists:
-    ends = known.indptr[first : last + 1]
-    return np.diff(ends), known.indices[ends[0] : ends[-1]]
+def _lists(pattern: Pattern, first: int, last: int) -> Lists:
+    ends = pattern.indptr[first : last + 1]
+    return np.diff(ends), pattern.indices[ends[0] : ends[-1]]
 
 
 def _stacked(lists: Sequence[Lists], width: int) -> Pattern:

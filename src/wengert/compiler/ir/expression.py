@@ -157,9 +157,9 @@ def _operation(name: str, *operands: Any) -> Any:
                     return other
                 if x == -1.0:
                     return -other
-            known = other.expr[1] if isinstance(other, Symbolic) and other.expr[0] == "mul" else ZERO
-            if isinstance(x, float) and known[0] == "const" and may_fold(x, known[1]):
-                return _operation("mul", x * known[1], Symbolic(other.expr[2]))
+            factor = other.expr[1] if isinstance(other, Symbolic) and other.expr[0] == "mul" else ZERO
+            if isinstance(x, float) and factor[0] == "const" and may_fold(x, factor[1]):
+                return _operation("mul", x * factor[1], Symbolic(other.expr[2]))
     elif name == "neg" and a.expr[0] == "neg":
         return Symbolic(a.expr[1])
     return Symbolic((name, *map(_expr, operands)))

@@ -1,7 +1,7 @@
-"""Passes over a Program, which change how it is computed, and no result.
+"""Passes over a Program, which change how results are computed, and not their values.
 
-Readers of copies read their sources, dead steps go, steps that are equal or the same for all examples run once, steps
-that one other reads are written into it, and padding is undefined where no reader needs zeros.
+They propagate copies, drop dead steps, merge equal ones, compute once what is the same for all examples, inline
+elementwise steps into their only reader, and leave padding undefined where no reader needs zeros.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ def _moved(maker: Assemble, copy: Compute) -> list[tuple[Access, Array]] | None:
         there = places[access.places(part.shape).reshape(part.cell_shape)]
         if access.index is not None or (there.min() < 0 <= there.max()):
             return None
-        found = fit_strides(there)
-        if found is None:
+        fit = fit_strides(there)
+        if fit is None:
             return None
         if there.max() >= 0:
             lead = access.strides[: part.batched]
-            parts.append((Access(copy.out, found[0], (*lead, *found[1])), part))
+            parts.append((Access(copy.out, fit[0], (*lead, *fit[1])), part))
     return parts or None
 
 
@@ -89,8 +89,8 @@ def _take_from_parts(program: Program) -> None:
             assembled[id(step.out)] = step
         taken: list[Step] = []
         if isinstance(step, Compute) and _is_copy(step) and not step.out.batched:
-            made = assembled.get(id(step.operands[0].array))
-            taken = [] if made is None else _taken(program, step, made, places)
+            maker = assembled.get(id(step.operands[0].array))
+            taken = [] if maker is None else _taken(program, step, maker, places)
         steps += taken or [step]
     program.steps = steps
 
@@ -99,22 +99,22 @@ def _is_copy(step: Compute) -> bool:
     return not step.reduce and step.expr == X and step.operands[0].index is None
 
 
-def _taken(program: Program, step: Compute, made: Assemble, places: dict[int, list[Any]]) -> list[Step]:
+def _taken(program: Program, step: Compute, maker: Assemble, places: dict[int, list[Any]]) -> list[Step]:
     """Return the steps that copy elements from the parts; none if most are copied, or a part overwrites another."""
-    size = sum(prod(part.shape) for _, part in made.parts)
+    size = sum(prod(part.shape) for _, part in maker.parts)
     if 2 * prod(step.axes) > size:
         return []
-    if id(made) not in places:
-        places[id(made)] = [access.places(part.shape) for access, part in made.parts]
-    if len(np.unique(np.concatenate(places[id(made)]))) < size:
+    if id(maker) not in places:
+        places[id(maker)] = [access.places(part.shape) for access, part in maker.parts]
+    if len(np.unique(np.concatenate(places[id(maker)]))) < size:
         return []
     cells = step.operands[0].places(step.axes)
     steps: list[Step] = []
     parts = []
-    for number, ((_, part), found) in enumerate(zip(made.parts, places[id(made)], strict=True)):
-        order = np.argsort(found)
-        at = np.minimum(np.searchsorted(found, cells, sorter=order), len(found) - 1)
-        here = np.flatnonzero(found[order[at]] == cells)
+    for number, ((_, part), part_cells) in enumerate(zip(maker.parts, places[id(maker)], strict=True)):
+        order = np.argsort(part_cells)
+        at = np.minimum(np.searchsorted(part_cells, cells, sorter=order), len(part_cells) - 1)
+        here = np.flatnonzero(part_cells[order[at]] == cells)
         there = order[at[here]]
         if len(here):
             taken = Array(f"{step.out.name}_{number}", (len(here),) if len(here) > 1 else (), "value")
@@ -126,8 +126,8 @@ def _taken(program: Program, step: Compute, made: Assemble, places: dict[int, li
 
 def _access(array: Array, cells: Any) -> Access:
     """Return the access to some cells, by a stride if they lie at one."""
-    found = fit_strides(cells)
-    return Access(array, 0, (0,), cells) if found is None else Access(array, *found)
+    fit = fit_strides(cells)
+    return Access(array, 0, (0,), cells) if fit is None else Access(array, *fit)
 
 
 def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) -> Access:
@@ -213,17 +213,17 @@ def _order(access: Access, axes: tuple[int, ...]) -> list[int] | None:
     """
     if access.table is not None or access.index is not None or access.base:
         return None
-    known = [*zip(access.array.strides, access.array.shape, strict=True)]
+    array_axes = [*zip(access.array.strides, access.array.shape, strict=True)]
     pairs = [*zip(access.strides, axes, strict=True)]
-    if any(pair[0] and pair not in known for pair in pairs):
+    if any(pair[0] and pair not in array_axes for pair in pairs):
         return None
-    return [known.index(pair) if pair[0] else -1 for pair in pairs]
+    return [array_axes.index(pair) if pair[0] else -1 for pair in pairs]
 
 
 def merge_equal_steps(program: Program) -> None:
     """Let the readers of a step that computes what an earlier one has computed read that one."""
     numbering = Numbering()
-    known: dict[Any, Array] = {}
+    by_key: dict[Any, Array] = {}
     first: dict[int, Array] = {}  # by the id of an array that a later step makes
     in_loops = {id(array) for step in program.steps if isinstance(step, Loop) for array in step.reads}
     for step in program.steps:
@@ -241,8 +241,8 @@ def merge_equal_steps(program: Program) -> None:
         by_mask = step.out.mask is not None or (isinstance(step, Compute) and has_mask(step.expr))
         if id(step.out) in in_loops or by_index or by_mask:
             continue
-        if known.setdefault(key, step.out) is not step.out:
-            first[id(step.out)] = known[key]
+        if by_key.setdefault(key, step.out) is not step.out:
+            first[id(step.out)] = by_key[key]
     program.outputs = {name: first.get(id(array), array) for name, array in program.outputs.items()}
     drop_unread(program)
 
@@ -390,9 +390,9 @@ def _drop_from_loop(loop: Loop, read: set[int]) -> None:
     """Drop the steps and outputs that neither other steps nor later iterations read."""
     by_out = {id(output.out): output for output in loop.outputs}
     needed = {id(output.part) for output in loop.outputs if id(output.out) in read}
-    known = -1
-    while known < len(needed):  # an array may be needed by the next iteration alone
-        known = len(needed)
+    count = -1
+    while count < len(needed):  # an array may be needed by the next iteration alone
+        count = len(needed)
         for step in reversed(loop.steps):
             for array in step.reads if id(step.out) in needed else ():
                 output = by_out.get(id(array.slice.array)) if array.slice else None

@@ -80,9 +80,9 @@ def cancelling(codes: Ints, starts: Ints, operands: Ints, constants: Any, sums: 
     value = _signed(_evaluate_terms(values, terms.factor, terms.other), terms.is_subtracted)
     cancels = ((value == 0) | _has_opposite(terms, value, values)) & is_long[terms.top]
     adds = np.flatnonzero(IS_SUM[codes] & needed & is_long[sums.top] & (np.diff(starts) > 1))
-    known = _magnitude(value) ^ terms.top * MIX
+    term_keys = _magnitude(value) ^ terms.top * MIX
     is_less = np.zeros(n, bool)  # whether a sum equals 0, or a term next to it, so that other terms cancel
-    is_less[adds] = (values[adds] == 0) | _is_in(_magnitude(values[adds]) ^ sums.top[adds] * MIX, known)
+    is_less[adds] = (values[adds] == 0) | _is_in(_magnitude(values[adds]) ^ sums.top[adds] * MIX, term_keys)
     if not cancels.any() and not is_less.any():
         return is_less
     nodes, parent = np.flatnonzero(IS_SUM[codes] & needed).tolist(), sums.parent.tolist()
@@ -157,8 +157,8 @@ def _evaluate(codes: Ints, starts: Ints, operands: Ints, constants: Any, needed:
     """Evaluate each number in `needed`, and each constant, in the field."""
     n = len(codes)
     values = np.random.default_rng(1867).integers(1, PRIME, n + len(constants))
-    known = np.flatnonzero(np.isfinite(constants) & (constants != 0.0))  # 0 stays random: 0 * x does not cancel
-    values[n + known] = _of_float(constants[known])
+    exact = np.flatnonzero(np.isfinite(constants) & (constants != 0.0))  # 0 stays random: 0 * x does not cancel
+    values[n + exact] = _of_float(constants[exact])
     nodes = np.flatnonzero((IS_SUM | IS_PRODUCT)[codes] & (np.diff(starts) > 0) & needed)
     evaluate(nodes, codes, starts, operands, constants, values)
     return values
@@ -194,7 +194,7 @@ def _has_opposite(terms: Addends, value: Ints, values: Ints) -> Any:
     begins = np.append(True, np.diff(key[order]) != 0)
     kinds = [part[order] for part in (is_negative & is_own, ~is_negative & is_own, is_negative, ~is_negative)]
     one, two, any_one, any_two = [np.logical_or.reduceat(kind, np.flatnonzero(begins)) for kind in kinds]
-    found = np.zeros(len(terms.top), bool)
+    has_opposite = np.zeros(len(terms.top), bool)
     both = ((one & any_two) | (two & any_one))[np.cumsum(begins) - 1]
-    found[entry[order[both]]] = True
-    return found
+    has_opposite[entry[order[both]]] = True
+    return has_opposite

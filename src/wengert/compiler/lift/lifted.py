@@ -62,7 +62,7 @@ def lift(
     """
     wanted = np.concatenate([places.reshape(-1) for places in outputs.values()])
 
-    def made(whole: bool) -> Lifted:
+    def lifted(whole: bool) -> Lifted:
         flat, runs = _with_loops(graph, source, wanted, list(picks), whole)
         lifter = Lifter(flat, batched)
         for name, places in inputs.items():
@@ -97,9 +97,9 @@ def lift(
         return Lifted(program, parameters, tables, len(products), multiplications)
 
     try:
-        return made(False)
+        return lifted(False)
     except Whole:
-        return made(True)
+        return lifted(True)
 
 
 def _with_loops(
@@ -116,11 +116,11 @@ def _with_loops(
     left = len(flat.groups) - sum(run.saved for run in runs)
     if runs and left > LEFT * (len(flat.groups) + added):
         other = flatten(graph, source, wanted, picks, merge=False, whole=whole)
-        found = recurrences(other)
+        other_runs = recurrences(other)
         if other.cut is not None:
-            lengthen(found, other.cut)
-        if len(other.groups) - sum(run.saved for run in found) < left:
-            return other, found
+            lengthen(other_runs, other.cut)
+        if len(other.groups) - sum(run.saved for run in other_runs) < left:
+            return other, other_runs
     return flat, runs
 
 

@@ -1,8 +1,9 @@
 """Shortens a long loop before it is lifted: most iterations are left out, and the loop found is lengthened by them.
 
-Iterations are alike if each instruction has the operation of the same one an iteration before, and its operands: moved
-by an iteration or the same, as constants and numbers from before the loop. All that lifting decides then follows from a
-number's neighbours and its level, and is the same in each once levels grow evenly. What differs is lifted whole.
+Iterations are alike if each instruction has the operation of its counterpart an iteration before, and reads the
+counterparts of its operands, or the same constants and numbers from before the loop. What lifting decides about a
+number depends on its neighbours and its level only, so it decides alike for all iterations once levels grow evenly by
+iteration. Any other recording is lifted whole.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ __all__ = ["UNIT", "Cut", "Whole", "cut_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 LEAST = 1 << 12  # instructions: less takes no time
-KEPT = 96  # iterations, and some more:
-UNIT = 12  # iterations are left out by so many, as the loop that is found may take a few at a time
+KEPT = 96  # iterations that stay, and up to UNIT - 1 more:
+UNIT = 12  # a multiple of it is left out, as one iteration of the loop that is found may span several recorded ones
 BLOCK = 1 << 15  # numbers that are compared at once, as they fit in the processor's cache
 SAMPLE, TRIES = 64, 16  # instructions by which the next iteration is found, and how often
 
@@ -52,31 +53,31 @@ class Cut(NamedTuple):
         codes = np.concatenate([codes[: self.at], codes[end:]])
         return codes, np.concatenate([starts[: self.at], starts[end:] - (last - first)]), operands, constants, moved
 
-    def check(self, level: Ints, made: Any, top: Ints) -> None:
+    def check(self, level: Ints, computed: Any, top: Ints) -> None:
         """Raise Whole unless levels grow evenly around the cut, no number from outside the loop has a level of the
-        iterations beside it, and no sum takes in those of many iterations, each with its terms: see `top` in `Sums`.
+        iterations next to the cut, and no sum absorbs the sums of many iterations (see `top` in `Sums`).
         """
-        begin, end, place = self.at - self.near, self.at + self.near, np.arange(len(made))
-        is_made, levels = made[begin:end].reshape(-1, self.size), level[begin:end].reshape(-1, self.size)
-        growth = levels[UNIT:, is_made[0]] - levels[:-UNIT, is_made[0]]
-        is_even = growth.size and growth[0, 0] > 0 and (growth == growth[0, 0]).all() and (is_made == is_made[0]).all()
+        begin, end, place = self.at - self.near, self.at + self.near, np.arange(len(computed))
+        flags, levels = computed[begin:end].reshape(-1, self.size), level[begin:end].reshape(-1, self.size)
+        growth = levels[UNIT:, flags[0]] - levels[:-UNIT, flags[0]]
+        is_even = growth.size and growth[0, 0] > 0 and (growth == growth[0, 0]).all() and (flags == flags[0]).all()
         if not is_even or (top[begin:end] - place[begin:end] > self.near).any():
             raise Whole
         around = slice(self.at - self.size, self.at + self.size)
-        low, high = level[around][made[around]].min(), level[around][made[around]].max()
-        others = level[: len(made)][made & ((place < self.low) | (place >= self.high))]
+        low, high = level[around][computed[around]].min(), level[around][computed[around]].max()
+        others = level[: len(computed)][computed & ((place < self.low) | (place >= self.high))]
         if ((others >= low) & (others <= high)).any():
             raise Whole
 
 
 def cut_of(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints) -> Cut | None:
     """Return where iterations can be left out of a recording; None if its middle is no long loop."""
-    middle, found = len(codes) // 2, 0  # `found` is a place in bytes, of which an operation has two
+    middle, place = len(codes) // 2, 0  # `place` counts bytes, of which an operation has two
     text = codes[middle : middle + len(codes) // (2 * KEPT) + SAMPLE].astype(np.uint16).tobytes()
     for _ in range(TRIES if len(codes) >= LEAST else 0):  # parts of an iteration may have the same operations
-        found = text.find(text[: 2 * SAMPLE], found + 1)
-        cut = None if found < 0 or found % 2 else _cut(codes, starts, operands, constants, wanted, middle, found // 2)
-        if cut is not None or found < 0:
+        place = text.find(text[: 2 * SAMPLE], place + 1)
+        cut = None if place < 0 or place % 2 else _cut(codes, starts, operands, constants, wanted, middle, place // 2)
+        if cut is not None or place < 0:
             return cut
     return None
 
@@ -88,7 +89,7 @@ def _cut(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints
     first, second, third = starts[middle : middle + 2 * size + 1 : size].tolist()
     read, count = operands[first:second], second - first
     fixed, bits = read < 0, constants.view(np.int64)
-    known = bits[-1 - read[fixed]]
+    constant_bits = bits[-1 - read[fixed]]
     step = np.where(fixed, 0, operands[second:third] - read) if third - second == count else np.array([-1])
     if not np.isin(step, (0, size)).all() or not codes[middle : middle + size].all():
         return None
@@ -101,7 +102,7 @@ def _cut(codes: Ints, starts: Ints, operands: Ints, constants: Any, wanted: Ints
     def moved(at: slice) -> Any:
         numbers = reads[1:][at][:, fixed]
         same = ((reads[1:][at] - reads[:-1][at] == step) | fixed).all(1) & (numbers < 0).all(1)
-        return same & (bits[-1 - np.minimum(numbers, -1)] == known).all(1)
+        return same & (bits[-1 - np.minimum(numbers, -1)] == constant_bits).all(1)
 
     first, last = [start + n for n in _around(moved, here - start, end - start - 1, count)]
     outside = read[(step == 0) & ~fixed]  # was there before the first iteration

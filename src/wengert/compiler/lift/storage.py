@@ -116,9 +116,9 @@ class Storage:
 
     def access(self, array: Array, cells: Ints, mask: Any = None) -> Access:
         """Return how cells of an array are read over the axes of the table that holds them."""
-        found = fit_strides(cells, mask)
-        if found is not None:
-            read = Access(array, *found)
+        fit = fit_strides(cells, mask)
+        if fit is not None:
+            read = Access(array, *fit)
             low, high = read.reach(cells.shape)
             if low >= 0 and high < array.size:
                 return read

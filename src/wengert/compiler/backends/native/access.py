@@ -147,9 +147,9 @@ class Cells:
         if array is self.seed and id(array) not in self.storage:
             return self.to.seed
         if not cell[1]:
-            found = self.held(array, cell[0], lanes)
-            if found is not None:
-                return found
+            register = self.held(array, cell[0], lanes)
+            if register is not None:
+                return register
         memory, place = self.place(array, cell, block, lanes)
         value = self.to.load(memory, place, self.width if array.batched else lanes)
         return self.to.as_float(value) if memory.kind == "i" else value

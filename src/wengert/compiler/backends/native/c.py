@@ -64,13 +64,13 @@ class C(Emitter):
         return Register(text, kind) if len(text) <= INLINE else self.named(text, kind)
 
     def named(self, text: str, kind: str = "f", again: bool = False) -> Register:
-        found = None if again else self.known(text)
-        if found is None:
-            found = Register(self.fresh("t"), kind)
-            self.scopes[-1].lines.append(f"const {TYPES[kind]} {found.text} = {text};")
+        register = None if again else self.computed(text)
+        if register is None:
+            register = Register(self.fresh("t"), kind)
+            self.scopes[-1].lines.append(f"const {TYPES[kind]} {register.text} = {text};")
             if not again:
-                self.scopes[-1].memo[text] = found
-        return found
+                self.scopes[-1].memo[text] = register
+        return register
 
     def number(self, x: float) -> Register:
         if abs(x) < inf:
@@ -205,25 +205,26 @@ def _set(name: str, value: str) -> str:
     return f"{name} += {value[len(name) + 3 :]};" if value.startswith(f"{name} + ") else f"{name} = {value};"
 
 
-def source(made: Any, name: str, gradient: bool) -> str:
+def source(specialization: Any, name: str, gradient: bool) -> str:
     """Return the program of a `Specialization` as a C function that needs only the C library.
 
     Raises:
         ArgumentError: an operation is computed in Python.
     """
-    out = made.kernel.program.outputs["out"]
-    gradient = gradient and not out.cell_shape and bool(made.kernel.backward.gradients)
+    out = specialization.kernel.program.outputs["out"]
+    gradient = gradient and not out.cell_shape and bool(specialization.kernel.backward.gradients)
     try:
-        return _Source(made, name, gradient, out).write()
+        return _Source(specialization, name, gradient, out).write()
     except Unsupported as why:
         raise ArgumentError(f"source(): {why}, which C cannot: write its rule with the operations of wengert") from why
 
 
 class _Source:
-    def __init__(self, made: Any, name: str, gradient: bool, out: Array) -> None:
-        self.made, self.out = made, out
-        self.pattern: Any = None if made.structure is None else made.structure.pattern  # of a sparse derivative
-        self.kernel: Kernel = made.kernel
+    def __init__(self, specialization: Any, name: str, gradient: bool, out: Array) -> None:
+        self.specialization, self.out = specialization, out
+        # of a sparse derivative:
+        self.pattern: Any = None if specialization.structure is None else specialization.structure.pattern
+        self.kernel: Kernel = specialization.kernel
         self.backward = self.kernel.backward if gradient else None
         self.several = bool(out.cell_shape) or self.pattern is not None
         self.failed = "1" if self.several else "NAN"
@@ -258,8 +259,8 @@ class _Source:
             self.rows[id(array)] = self.storage[id(array)]
             parameters.append(f"const {TYPES[kind]} *{title}")
             notes.append(f"{title}: {array.written_shape}".replace("N", "n"))
-            if number in self.made.extents:
-                last, count = self.made.extents[number] - 1, f"{array.size}{' * n' if array.batched else ''}"
+            if number in self.specialization.extents:
+                last, count = self.specialization.extents[number] - 1, f"{array.size}{' * n' if array.batched else ''}"
                 notes[-1] += f", integers from 0 to {last}"
                 head.append(f"for (int64_t i = 0; i < {count}; i++)")
                 head.append(f"    if ({title}[i] < 0 || {title}[i] > {last}) return {self.failed};")
@@ -268,15 +269,15 @@ class _Source:
         copies: list[Copy] = []
         filled = [(f"d{x.name}", back.gradients.get(x.name), x) for x in params] if back is not None else []
         filled += [("out", out, out)] if self.several else []
-        for name, found, shape in filled:
+        for name, content, shape in filled:
             title = self.free(name)
             parameters.append(f"double *{title}")
-            is_new = found is not None and id(found) in computed and id(found) not in self.storage
-            if found is not None and is_new and found.batched == shape.batched:
-                self.storage[id(found)] = Location(Memory(title), 0, shape.size if shape.batched else 0)
-                to.read.add(id(found))
+            is_new = content is not None and id(content) in computed and id(content) not in self.storage
+            if content is not None and is_new and content.batched == shape.batched:
+                self.storage[id(content)] = Location(Memory(title), 0, shape.size if shape.batched else 0)
+                to.read.add(id(content))
             else:
-                copies.append((found, shape.size, shape, Memory(title), 0))
+                copies.append((content, shape.size, shape, Memory(title), 0))
         notes += [f"{title}: {self.layout()}"] if self.several else []
         local = []
         for array in arrays_made(steps):
@@ -303,7 +304,7 @@ class _Source:
         else:
             what = "The value"
             lines.append(f"const double mean = {result}[0];")
-        if self.made.guards:
+        if self.specialization.guards:
             returned = "!valid" if self.several else f"valid ? {returned} : NAN"
         body = [*head, *lines, *tail, f"return {returned};"]
         text = "\n".join(body)
@@ -321,8 +322,8 @@ class _Source:
 
     def params(self) -> list[Array]:
         """Return the parameters that are arguments; numbers that the function reads from outside become constants."""
-        params, own = self.kernel.params, self.made.own
-        numbers = self.made.buffers().params
+        params, own = self.kernel.params, self.specialization.own
+        numbers = self.specialization.buffers().params
         masks = cut(np.ones(len(numbers), bool) if own is None else np.isin(np.arange(len(numbers)), own), params)
         for array, numbers_of, mask in zip(params, cut(numbers, params), masks, strict=True):
             if not mask.any():
@@ -332,7 +333,7 @@ class _Source:
     def guards(self, sides: Array | None) -> list[str]:
         """Return lines that compare as the recorded call did."""
         lines, each = [], sides is not None and sides.batched
-        for guard, places in zip(self.made.guards.guards, self.made.guards.sides, strict=True):
+        for guard, places in zip(self.specialization.guards.guards, self.specialization.guards.sides, strict=True):
             pair = [
                 self.to.number(float(x)).text if n < 0 or sides is None
                 else self.to.item(self.storage[id(sides)].memory, (n, {"i": sides.size} if each else {}))
@@ -347,17 +348,21 @@ class _Source:
 
     def returns(self) -> list[str]:
         """Say what the function returns, unless it is just a value."""
-        why = ["an integer is out of range"] * bool(self.made.extents)
-        why += ["a comparison has another outcome than when it was recorded:"] * bool(self.made.guards)
+        why = ["an integer is out of range"] * bool(self.specialization.extents)
+        why += ["a comparison has another outcome than when it was recorded:"] * bool(self.specialization.guards)
         text = f"{'1' if self.several else 'nan'} if {' or '.join(why)}" if why else ""
         if self.several:
             text = "; ".join(filter(None, ["0", "2 without memory" * self.out.batched, text]))
-        return [f"Returns {text}", *map("  {}".format, self.made.guards.lines)] if text else []
+        return [f"Returns {text}", *map("  {}".format, self.specialization.guards.lines)] if text else []
 
     def layout(self) -> str:
         """Describe what the results are, in the order in which they lie."""
         if self.pattern is None:
-            shape = self.made.shape if self.made.structure is None else self.made.structure.layout
+            shape = (
+                self.specialization.shape
+                if self.specialization.structure is None
+                else self.specialization.structure.layout
+            )
             return str(("n", *shape) if self.out.batched else shape).replace(",)", ")").replace("'", "")
         rows, columns = self.pattern.shape
         what = f"({self.out.size}), the nonzeros of a ({rows}, {columns}) matrix: those of row i are out[k] in column"

@@ -187,7 +187,7 @@ class Reduction:
     def nest(
         self,
         axes: list[int],
-        known: dict[int, Place],
+        places: dict[int, Place],
         block: Place | None,
         totals: list[Register],
         span: tuple[int, int, int] | None = None,
@@ -197,7 +197,7 @@ class Reduction:
         if not axes:
             terms = []
             for total, point in zip(totals, self.points, strict=True):
-                here = point._replace(places={**point.places, **known}, block=block)
+                here = point._replace(places={**point.places, **places}, block=block)
                 if span is not None and span[2] > 1:
                     here = here._replace(lane=self.lane, lanes=span[2])
                 terms.append(self.term(total, here))
@@ -206,11 +206,11 @@ class Reduction:
         lanes = span[2] if span is not None else self.lanes
         if self.step.axes[axis] == BATCH:
             return to.loop(
-                0, to.examples, cells.width, lambda i, t: self.nest(axes[1:], known, i, t, span), totals, lanes
+                0, to.examples, cells.width, lambda i, t: self.nest(axes[1:], places, i, t, span), totals, lanes
             )
         low, high, step = span if span is not None and axis == self.lane else (0, self.step.axes[axis], 1)
         return cells.loop(
-            low, high, step, lambda i, t: self.nest(axes[1:], {**known, axis: i}, block, t, span), totals, lanes
+            low, high, step, lambda i, t: self.nest(axes[1:], {**places, axis: i}, block, t, span), totals, lanes
         )
 
     def term(self, total: Register, point: Point) -> Register:

@@ -85,7 +85,7 @@ class Emitter(ABC):
         self.count += 1
         return f"{stem}{self.count}"
 
-    def known(self, text: str) -> Register | None:
+    def computed(self, text: str) -> Register | None:
         """Return the value of an expression, if it has been computed."""
         for scope in reversed(self.scopes):
             if text in scope.memo:

@@ -57,7 +57,7 @@ class _Layout:
         self.lay_out_arguments()
         self.outputs: list[Copy] = []  # results that must be copied to the caller's memory
         self.derivatives: list[Copy] = []
-        self.in_place: set[int] = set()  # the ids of those of which only the parts are made
+        self.in_place: set[int] = set()  # the ids of results that are never assembled: their parts are copied
         self.lay_out_results()
         self.steps = [step for step in self.steps if id(step.makes[0]) not in self.in_place]
         read = {id(array) for step in self.steps for array in step.reads}
@@ -88,7 +88,7 @@ class _Layout:
     def lay_out_arguments(self) -> None:
         at = 0
         for array in self.program.of_role("param"):
-            self.storage[id(array)] = Location(Memory("%numbers"), at)
+            self.storage[id(array)] = Location(Memory("%params"), at)
             at += array.size
         for array in self.program.of_role("const"):
             self.storage[id(array)] = Location(self.to.constant(array.value), 0)
@@ -125,7 +125,7 @@ class _Layout:
             copy(self.outputs, array, array, Memory(f"%y{number}"))
         at = 0
         for array in self.program.of_role("param"):
-            copy(self.derivatives, gradients.get(array.name), array, Memory("%slopes"), at)
+            copy(self.derivatives, gradients.get(array.name), array, Memory("%grads"), at)
             at += array.size
         for number, array in enumerate(self.wanted, len(outputs)):
             copy(self.derivatives, gradients.get(array.name), array, Memory(f"%y{number}"))

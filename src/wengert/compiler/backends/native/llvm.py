@@ -15,10 +15,10 @@ __all__ = ["LLVM"]
 
 TYPES = {"f": "double", "b": "i1", "i": "i64", "p": "ptr"}
 SIGNATURE = (
-    "i64 %n, double %seed, ptr noalias readonly %inputs, ptr noalias readonly %numbers, ptr noalias %slopes, "
+    "i64 %n, double %seed, ptr noalias readonly %inputs, ptr noalias readonly %params, ptr noalias %grads, "
     "ptr noalias readonly %outputs, ptr noalias %work"
 )
-ARGUMENTS = "i64 %n, double %seed, ptr %inputs, ptr %numbers, ptr %slopes, ptr %outputs, ptr %work"
+ARGUMENTS = "i64 %n, double %seed, ptr %inputs, ptr %params, ptr %grads, ptr %outputs, ptr %work"
 COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 INTRINSICS = {"sqrt": 1, "fabs": 1, "floor": 1, "rint": 1, "copysign": 2}
 CHECK = """define internal i64 @in_bounds(i64 %place, i64 %lanes, i64 %extent, ptr %work) noinline {
@@ -63,9 +63,9 @@ class LLVM(BitEmitter):
         scopes = self.scopes if depth < 0 else self.scopes[: depth + 1]
         if not again:
             for scope in reversed(scopes):
-                found = scope.memo.get(text)
-                if found is not None:
-                    return found
+                register = scope.memo.get(text)
+                if register is not None:
+                    return register
         name = self.fresh("%t")
         result = Register(name, kind, lanes)
         scopes[-1].lines.append(f" {name} = {text}")

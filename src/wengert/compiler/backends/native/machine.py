@@ -34,8 +34,8 @@ COMPILING, PER_CHARACTER = 8 * MIB, 60
 LINKING, PER_BYTE = 4 * MIB, 8
 
 _numbers = count()
-# The libraries in use. LLVM frees the others when it is called next, not when they are collected: that may happen while
-# a run is watched, where a call of LLVM's would be taken for the function's own.
+# The libraries in use. Others are freed by the next call of `linked`, not by the garbage collector: it may run while
+# the calls of a user's function are traced, and a call of LLVM would count as the function's own.
 _libraries: dict[ref[Loaded], Any] = {}
 _gone: list[ref[Loaded]] = []
 
@@ -73,11 +73,11 @@ def native_width() -> int:
 @cache
 def _c_functions() -> dict[str, int]:
     library = ctypes.CDLL(find_library("m") or ("ucrtbase" if os.name == "nt" else None))
-    found = {}
+    addresses = {}
     for name in C_FUNCTIONS:
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-        found[name] = address or 0
-    return found
+        addresses[name] = address or 0
+    return addresses
 
 
 @cache

@@ -130,9 +130,9 @@ class LoopLifter:
         run, outer, flat = self.run, self.outer, self.outer.flat
         if not back:
             return None
-        known = {key: node for key, node in run.initial.items() if key[0] in set(members.tolist())}
-        ids = np.full((back, part.size), next(iter(known.values())))
-        for (q, lag), node in known.items():
+        nodes = {key: node for key, node in run.initial.items() if key[0] in set(members.tolist())}
+        ids = np.full((back, part.size), next(iter(nodes.values())))
+        for (q, lag), node in nodes.items():
             ids[back - lag, self.iteration.cell[q]] = node
         if (flat.source[ids] == CONST).all() and not flat.constants[ids - flat.n].any():
             return None

@@ -82,15 +82,15 @@ def recurrences(flat: FlatGraph) -> list[Recurrence]:
     if len(flat.groups) <= SAVED:
         return []
     listing = Listing(flat)
-    found: list[Recurrence] = []
+    runs: list[Recurrence] = []
     unsearched = [(0, len(flat.groups))]
-    while unsearched and len(found) < LOOPS:
+    while unsearched and len(runs) < LOOPS:
         low, high = unsearched.pop()
         best = max(_candidates(listing, low, high), key=lambda run: run.saved, default=None)
         if best is not None:
-            found.append(best)
+            runs.append(best)
             unsearched += [(low, best.first), (best.last, high)]
-    return sorted(found, key=lambda run: run.first)
+    return sorted(runs, key=lambda run: run.first)
 
 
 def lengthen(runs: Sequence[Recurrence], cut: Cut) -> int:
@@ -126,7 +126,7 @@ def _candidates(listing: Listing, low: int, high: int) -> Iterator[Recurrence]:
 
 def _periods(signature: Ints) -> list[int]:
     """Return distances at which stretches of 1, 2, 4, ... groups occur again, by their hashes."""
-    hashed, found, length = signature * MIX, set(), 1
+    hashed, periods, length = signature * MIX, set(), 1
     beyond = 1 << len(signature).bit_length()
     while length <= min(len(signature) // ITERATIONS, PERIOD):
         ordered = np.sort((hashed & -beyond) | np.arange(len(hashed)))  # by hash, then place: argsort takes much longer
@@ -134,10 +134,10 @@ def _periods(signature: Ints) -> list[int]:
         distances = distances[distances * ITERATIONS <= len(signature)]
         if len(distances):
             values, counts = np.unique(distances, return_counts=True)
-            found.update(values[np.argsort(-counts * np.minimum(values, 4 * length), kind="stable")[:3]].tolist())
+            periods.update(values[np.argsort(-counts * np.minimum(values, 4 * length), kind="stable")[:3]].tolist())
         hashed = (hashed[:-length] * SPREAD) ^ ((hashed[length:] >> 7) + hashed[length:] * 31)
         length *= 2
-    return sorted(found)
+    return sorted(periods)
 
 
 def _runs(flags: Any, first: int) -> list[tuple[int, int]]:
@@ -229,13 +229,13 @@ def _align(listing: Listing, period: int, first: int, last: int) -> Recurrence |
     return None
 
 
-def _carried(listing: Listing, period: int, first: int, known: int) -> int:
-    """Count the numbers that an iteration, if it begins at a group, reads of earlier iterations."""
+def _carried(listing: Listing, period: int, first: int, stretch_start: int) -> int:
+    """Count the numbers of earlier iterations that an iteration reads if it begins at the group `first`."""
     left, right, _ = listing.operands
     low, shift = listing.begin[first + period], listing.begin[first + period] - listing.begin[first]
     edges = slice(listing.start[low], listing.start[low + shift])
     read = np.concatenate([listing.position[side[edges]] for side in (left, right)])
-    read = read[(read >= listing.begin[known]) & (read < low)]
+    read = read[(read >= listing.begin[stretch_start]) & (read < low)]
     return len(np.unique(read))
 
 
