@@ -1248,7 +1248,7 @@ def test_calls_with_objects_of_their_own_are_named(monkeypatch: pytest.MonkeyPat
 # -- all of them ------------------------------------------------------------------------------------------------------
 
 NAMES = frozenset(
-    ["Unrecordable", "Unliftable", "refuse", "_refuse", "fall_back", "rest", "invalidate", "ForeignSpec", "cls"]
+    ["Unrecordable", "Unliftable", "refuse", "add_effect", "fall_back", "rest", "invalidate", "ForeignSpec", "cls"]
 )
 NOTED = frozenset(["effect", "change", "instead", "fallback_reason", "clause"])
 WRITERS = frozenset(["too_many", "too_many_kinds", "effect_of_call", "instead_of"])  # they return a reason, or a part

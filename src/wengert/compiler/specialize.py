@@ -213,12 +213,12 @@ class Specializer:
         """
         result = result_of(result)
         if len(entry.specializations) == policy.SPECIALIZATIONS:
-            watch.effect = watch.effect or too_many(entry.specializations)
+            watch.add_effect(too_many(entry.specializations))
         batched = arguments.signature.batched
         is_one = batched or not isinstance(result, (list, tuple, dict, np.ndarray))  # others are flattened
         if not watch.effect and is_one and (kind := no_number(result)):
             lists = "lists" if batched else "lists, tuples, dicts and arrays"
-            watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them"
+            watch.add_effect(f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them")
         entry.changes += bool(watch.change)
         entry.clause = f"{watch.change}; the next call is observed again" if watch.change else ""
         if watch.effect:

@@ -1,7 +1,7 @@
 """Lists the code and the types that are not followed while a function is recorded; all other Python code is.
 
 The list stands here alone: modules whose code never changes what it computes, and types written in C whose objects
-never change, or are checked by `proxies.py`. An object of any other type written in C may change unnoticed: a function
+never change, or are noted by `reach/frozen.py`. An object of any other type written in C may change unnoticed: a function
 that reads one runs uncompiled.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
-from collections.abc import Callable, Collection, Container
+from collections.abc import Collection, Container
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -23,6 +23,7 @@ from wengert.compiler.reach.attributes import (
     own,
 )
 from wengert.compiler.reach.settings import NUMPY_ERRORS, decimal_context, numpy_errors
+from wengert.compiler.traced import Unrecordable
 from wengert.engine import Value
 
 __all__ = ["GETTERS", "Places"]
@@ -40,7 +41,7 @@ class Places:
         watch: the watched run: its code, and the names in it. Only these names are noted of classes and frozen objects.
         passed: the identities of those objects among the arguments that allow weak references.
         tells_objects: True if the run may ask which of several equal objects one is: the very same have to be found.
-        refuse: stops the recording, given the reason.
+        recorder: the recorder of the run.
 
     Attributes:
         single: places of one object or one float.
@@ -49,18 +50,28 @@ class Places:
         bulk: arrays and lists of floats, with their shapes, the Values that stand for the floats, and their names.
     """
 
-    def __init__(self, watch: Any, passed: Collection[int], tells_objects: bool, refuse: Callable[[str], None]) -> None:
+    def __init__(self, watch: Any, passed: Collection[int], tells_objects: bool, recorder: Any) -> None:
         self.ran: dict[CodeType, Any] = watch.ran
         self.mentioned: set[str] = watch.before.mentioned
         self.passed: Collection[int] = passed
         self.tells_objects: bool = tells_objects
-        self.refuse: Callable[[str], None] = refuse
+        self.recorder: Any = recorder
         self.single: list[Place] = []
         self.items: list[Items] = []
         self.groups: dict[int, PlaceGroup] = {}
         self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []
         self._noted: set[tuple[int, int, Any]] = set()
         self._defined: set[int] = set()  # classes whose definition is noted, by identity, which the groups keep alive
+
+    def refuse(self, why: str) -> None:
+        """Stop the recording.
+
+        Raises:
+            Unrecordable: always, during the run.
+        """
+        if self.recorder.open:
+            self.recorder.fallback_reason = self.recorder.fallback_reason or why
+            raise Unrecordable(why)
 
     # -- one object or one float --------------------------------------------------------------------------------------
 

@@ -58,7 +58,6 @@ from wengert.compiler.traced import (
     ModuleView,
     Number,
     TracedArray,
-    Unrecordable,
     concrete,
     is_traced,
     presented,
@@ -122,7 +121,7 @@ class Proxies:
         self.mentioned: set[str] = watch.before.mentioned
         self.reads_all: bool = watch.before.reads_all
         self.fixes_floats: bool = fixes_floats
-        self.places: Places = Places(watch, passed, tells_objects, self.refuse)
+        self.places: Places = Places(watch, passed, tells_objects, recorder)
         self.frozen: Frozen = Frozen(self.places, watch)
         self._proxies: dict[int, tuple[Any, Any]] = {}  # by the id of an original: (original, proxy)
         self._originals: dict[int, tuple[Any, Any, str]] = {}  # by the id of a proxy: (proxy, original, name)
@@ -162,7 +161,7 @@ class Proxies:
         if issubclass(kind, type):
             return self._class(x, name)
         if issubclass(kind, weakref.ref):
-            return self.refuse(f"it reads {name}, a weak reference: let it read the object")
+            return self.places.refuse(f"it reads {name}, a weak reference: let it read the object")
         if is_derivable(kind):
             return self._object(x, name)
         return self._keep(x, self.frozen.freeze(x, name))
@@ -487,16 +486,6 @@ class Proxies:
         self.places.note_absent(x, name)
         return derived
 
-    def refuse(self, why: str) -> None:
-        """Stop the recording.
-
-        Raises:
-            Unrecordable: always, during the run.
-        """
-        if self.recorder.open:
-            self.recorder.fallback_reason = self.recorder.fallback_reason or why
-            raise Unrecordable(why)
-
     # -- after the run ------------------------------------------------------------------------------------------------
 
     def restore(self) -> str:
@@ -536,6 +525,7 @@ class Proxies:
         """Let go of everything but the places."""
         self._proxies, self._originals, self._views, self._derived, self.recorder = {}, {}, {}, {}, None
         self.frozen.release()
+        self.places.recorder = None
 
 
 OBJECT: Any = object

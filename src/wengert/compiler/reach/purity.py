@@ -87,7 +87,6 @@ class PurityCheck:
         ran: the code that ran, in order.
         before: what the code reaches, as it was before the run.
         asks: what the code may ask.
-        effect: an effect that every run has, in words; empty if none was seen.
         change: a change that may happen only once, such as filling a cache; empty if none was seen.
         instead: what to write instead, if each run has that change.
         changed: the object that was changed; None for an import.
@@ -109,12 +108,18 @@ class PurityCheck:
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # they run for Values only
         self.path: CallTrace = CallTrace({id(rule.__code__) for rule in rules if hasattr(rule, "__code__")})
         self._entered_code: set[tuple[int, int]] = set()  # code that ran, and its globals
-        self.effect: str = ""
-        self.before: Snapshot = Snapshot(self._add_effect, self.path.cached)
+        self._effect: str = ""
+        self.before: Snapshot = Snapshot(self.path.cached)
         self.before.enter([(function, "itself"), *[(x, name) for name, x in arguments]])
 
-    def _add_effect(self, effect: str) -> None:
-        self.effect = self.effect or effect
+    @property
+    def effect(self) -> str:
+        """An effect that every run has, in words; empty if none was seen."""
+        return self._effect or self.before.effect
+
+    def add_effect(self, effect: str) -> None:
+        """Note an effect; the first one counts."""
+        self._effect = self._effect or effect
 
     # -- before code runs ---------------------------------------------------------------------------------------------
 
@@ -134,7 +139,7 @@ class PurityCheck:
             asks.tells_objects |= tells_objects(code, with_free)
             asks.tells_own |= tells_objects(code, with_free, own=True)
         if tells_numbers(code, names):
-            self._add_effect("it asks by `is` whether a number is a constant: write ==")
+            self.add_effect("it asks by `is` whether a number is a constant: write ==")
         if written:
             asked = sorted(written)
             self.before.keep(names, f"the global {asked[0]}", lambda names: [names.get(n, MISSING) for n in asked])
@@ -151,7 +156,7 @@ class PurityCheck:
             self.change = f"it changes {name}" if alone else f"it changes {name} (or another thread does)"
         elif self.before.has_changed_values():
             if alone:
-                self.effect = "it changes the data or the gradient of a Value: do it outside of the function"
+                self.add_effect("it changes the data or the gradient of a Value: do it outside of the function")
             else:
                 self.change = "it changes the data or the gradient of a Value (or another thread does)"
                 self.instead = "do it outside of the function"
@@ -170,15 +175,15 @@ class PurityCheck:
         self.asks.tells_objects |= any(id(f) in self.before.objects for f in IDENTITY)
         alone = alone and is_alone()
         if self.path.has_switched:
-            self._add_effect(SWITCHES)
+            self.add_effect(SWITCHES)
         if random_state() != before:
             if self.draws or alone:
-                self._add_effect(DRAWS)
+                self.add_effect(DRAWS)
             elif self._may_draw() and not self.change:
                 self.change = "it draws random numbers (or another thread does)"
                 self.instead = "draw them outside of the function, and pass them"
         if (asked := OF_STATES & self.before.mentioned) and self._may_draw():
-            self._add_effect(
+            self.add_effect(
                 f"it names {min(asked)}, and a random number generator has another state each time: read the state "
                 "outside of the function"
             )
@@ -202,7 +207,7 @@ class PurityCheck:
             self.draws |= frame.f_locals.get("self") is SHARED
             return False
         if (setting := setting_asked(frame, self.numpy_errors)) is not None:
-            self._add_effect(setting)
+            self.add_effect(setting)
             return False
         self.asks.abstract |= code in ABSTRACT
         if not is_known(frame.f_globals):
@@ -231,7 +236,7 @@ class PurityCheck:
         if _is_pure(function, by_user):
             return by_user and isinstance(of, ModuleType)
         owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
-        self.effect = effect_of_call(frame, f"{owner}{function.__name__}")
+        self.add_effect(effect_of_call(frame, f"{owner}{function.__name__}"))
         return False
 
 

@@ -57,10 +57,10 @@ class Snapshot:
     """The objects that code reaches by the names in it, and what may change of them.
 
     Args:
-        effect: is told, in words, of what a run will do whatever it does.
         cached: takes the ids of the code of functions whose results are kept.
 
     Attributes:
+        effect: what each run will do whatever it does, in words; empty if nothing was seen.
         objects: the objects, by identity.
         mentioned: the names in the code.
         reads_all: True if the code may read all attributes of an object, not only those that it names.
@@ -68,13 +68,13 @@ class Snapshot:
         uses_numpy: True if it reaches NumPy, or arrays: what they compute may raise as `np.seterr` says.
     """
 
-    def __init__(self, effect: Callable[[str], None], cached: set[int]) -> None:
+    def __init__(self, cached: set[int]) -> None:
+        self.effect: str = ""
         self.objects: dict[int, Any] = {}
         self.mentioned: set[str] = set()
         self.reads_all: bool = False
         self.walks_all: bool = False
         self.uses_numpy: bool = False
-        self._effect: Callable[[str], None] = effect
         self._cached: set[int] = cached
         self._states: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[tuple[Value, float, float]] = []
@@ -95,7 +95,7 @@ class Snapshot:
                 self.objects[id(x)] = x
                 self._reached += 1
                 if self._reached > policy.REACHED:
-                    self._effect(policy.too_much(name))
+                    self.effect = self.effect or policy.too_much(name)
                     return
                 waiting += self._entered(x, kind, name)
 
@@ -137,7 +137,7 @@ class Snapshot:
             return self._class(x, name)
         base = next((base for base in kind.__mro__ if base in STATES), None)
         if issubclass(kind, random.SystemRandom):  # which has no state to compare
-            self._effect(DRAWS)
+            self.effect = self.effect or DRAWS
         elif issubclass(kind, np.ndarray):
             self.uses_numpy |= x.dtype not in (np.float64, object)  # of these, the recording tells what is computed
             self.keep(x, name, _items_of if x.dtype == object else _bytes_of)
@@ -149,7 +149,7 @@ class Snapshot:
             own_attributes = self._object(x, name) if base in (list, deque, dict) and kind not in STATES else []
             return [*held_by(x, name), *own_attributes]
         elif issubclass(kind, CONSUMED) or (has(x, "__next__") and not is_python(kind)):
-            self._effect(f"it reads {name}, an iterator, which can be read once: make a list of it")
+            self.effect = self.effect or f"it reads {name}, an iterator, which can be read once: make a list of it"
         else:
             self.uses_numpy |= issubclass(kind, OF_NUMPY)
             return [(kind, kind.__name__), *self._object(x, name)]
