@@ -1,12 +1,13 @@
 """Lists the code and the types that are not followed while a function is recorded; all other Python code is.
 
 The list stands here alone: modules whose code never changes what it computes, and types written in C whose objects
-never change, or are noted by `reach/frozen.py`. An object of any other type written in C may change unnoticed: a function
+never change, or are noted by `frozen.py`. An object of any other type written in C may change unnoticed: a function
 that reads one runs uncompiled.
 """
 
 from __future__ import annotations
 
+import inspect
 import operator
 import os
 import re
@@ -36,7 +37,7 @@ import numpy as np
 from wengert.compiler.call import dict_of
 from wengert.ops import FLOATS, VALUES
 
-__all__ = ["IMMUTABLE", "LRU_CACHE", "PLAIN", "is_derivable", "is_known", "is_python", "is_standard"]
+__all__ = ["IMMUTABLE", "LRU_CACHE", "PLAIN", "SIGNATURES", "is_derivable", "is_known", "is_python", "is_standard"]
 
 PLAIN = (int, bool, str, bytes, complex, type(None))
 LRU_CACHE = type(lru_cache(len))
@@ -48,6 +49,7 @@ IMMUTABLE: tuple[type, ...] = (
     np.random.Generator, np.random.RandomState, np.random.BitGenerator,  # purity.py detects draws
     type(threading.Lock()), type(threading.RLock()),
 )  # fmt: skip
+SIGNATURES = (inspect.Signature, inspect.Parameter)  # of Python, and never change
 MODULES = frozenset(
     ["_collections_abc", "_weakrefset", "abc", "copy", "copyreg", "enum", "numbers", "random", "types", "typing",
      "warnings", "weakref"]

@@ -22,8 +22,9 @@ from wengert.compiler.call import KINDS, MISSING, CallPath, dict_of, look
 from wengert.compiler.code import LRU_CACHE, PLAIN, is_known
 from wengert.engine import Value
 
-__all__ = ["CELL", "CYTHON", "METHODS", "READS_ALL", "closes_over", "definition_of", "functions_of", "has", "held_by"]
-__all__ += ["inner", "is_data", "is_default", "is_known_class", "is_opaque", "of_class", "own", "spelt", "walks"]
+__all__ = ["CELL", "CYTHON", "METHODS", "READS_ALL", "attributes_with_functions", "closes_over", "definition_of"]
+__all__ += ["has", "held_by", "inner", "is_data", "is_default", "is_known_class", "is_opaque", "of_class", "own"]
+__all__ += ["spelt", "walks"]
 
 CELL, ATTRIBUTE = KINDS[1:3]
 # The names of functions that read all attributes of an object.
@@ -86,7 +87,7 @@ def own(x: Any, name: str) -> Any:
 
 def walks(kind: type, mentioned: Collection[str]) -> bool:
     """Return True if code that mentions some names may call a method that reads all attributes of such an object."""
-    return any(n in mentioned and of_class(kind, n) is not MISSING for n in WALKS)
+    return any(of_class(kind, n) is not MISSING for n in WALKS.intersection(mentioned))
 
 
 # -- what an object holds ---------------------------------------------------------------------------------------------
@@ -162,12 +163,18 @@ def closes_over(x: Any) -> Iterator[tuple[str, Any]]:
 # -- classes ----------------------------------------------------------------------------------------------------------
 
 
-def functions_of(attribute: Any) -> tuple[Any, ...]:
-    """Return the functions in a class attribute: of a property, or of a method."""
-    if type(attribute) in (property, staticmethod, classmethod):
-        return PARTS[type(attribute)](attribute)
-    is_function = isinstance(attribute, FunctionType) or type(attribute).__name__ == CYTHON
-    return (attribute,) if is_function else ()
+def attributes_with_functions(kind: type) -> list[tuple[str, Any, tuple[Any, ...]]]:
+    """List a class's own attributes, each with its name and the functions in it, as those of a property."""
+    listed = []
+    for n, attribute in list(vars(kind).items()):
+        what = type(attribute)
+        functions: tuple[Any, ...] = ()
+        if what is FunctionType or what.__name__ == CYTHON:
+            functions = (attribute,)
+        elif what in (property, staticmethod, classmethod):
+            functions = PARTS[what](attribute)
+        listed.append((n, attribute, functions))
+    return listed
 
 
 def definition_of(kind: type) -> tuple[Any, ...]:
@@ -181,13 +188,13 @@ def definition_of(kind: type) -> tuple[Any, ...]:
 
 def is_known_class(kind: type) -> bool:
     """Return True if none of a class's functions is followed, and there are some."""
-    functions = [f for attribute in list(vars(kind).values()) for f in functions_of(attribute)]
-    names = [f.__globals__ for f in functions if isinstance(f, FunctionType)]
-    return bool(names) and all(map(is_known, names))
+    every = [functions for _, _, functions in attributes_with_functions(kind)]
+    names = {id(f.__globals__): f.__globals__ for each in every for f in each if isinstance(f, FunctionType)}
+    return bool(names) and all(map(is_known, names.values()))
 
 
 def is_opaque(kind: type) -> bool:
     """Return True if a class has methods written in C or not followed, whose names are unknown."""
     if is_known_class(kind):
         return True
-    return any(type(f).__name__ == CYTHON for attribute in vars(kind).values() for f in functions_of(attribute))
+    return any(type(f).__name__ == CYTHON for _, _, functions in attributes_with_functions(kind) for f in functions)

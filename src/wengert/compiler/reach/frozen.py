@@ -29,10 +29,10 @@ import numpy as np
 
 from wengert.compiler import policy
 from wengert.compiler.call import KINDS, MISSING, CallPath, attributes_of, dict_of, look, same
-from wengert.compiler.code import BY_NAME, IMMUTABLE, LRU_CACHE, is_python, names_of, place_of
+from wengert.compiler.code import BY_NAME, IMMUTABLE, LRU_CACHE, SIGNATURES, is_python, names_of, place_of
 from wengert.compiler.reach.attributes import (
+    attributes_with_functions,
     closes_over,
-    functions_of,
     has,
     held_by,
     is_data,
@@ -152,9 +152,9 @@ class Frozen:
             )
         if kind in (BuiltinFunctionType, MethodWrapperType):
             return [*held_by(x, name)]
-        if issubclass(kind, (CallPath, weakref.ref)) or (issubclass(kind, CONSTANT) and not is_python(kind)):
+        if x is MISSING or kind is Value or id(x) in self.objects or id(x) in STANDINS or kind in SIGNATURES:
             return []
-        if x is MISSING or kind is Value or x in self or id(x) in STANDINS:
+        if issubclass(kind, (CallPath, weakref.ref)) or (issubclass(kind, CONSTANT) and not is_python(kind)):
             return []
         self.objects[id(x)] = x
         if len(self.objects) > policy.REACHED:
@@ -194,15 +194,12 @@ class Frozen:
             if not is_python(base) or is_known_class(base):
                 continue
             self.places.note_absent(base, name)
-            for n, attribute in list(vars(base).items()):
-                functions = functions_of(attribute)
-                is_followed = any(map(self.places.is_followed, functions))
-                if is_followed or (not functions and self.places.may_read(n, attribute)):
+            for n, _, functions, followed, is_read in self.places.attributes_read(base):
+                if followed or (is_read and not functions):
                     waiting.append((self.places.note(CLASS, base, n, f"{name}.{n}"), f"{name}.{n}"))
-                for f in functions:
-                    if isinstance(f, FunctionType) and self.places.is_followed(f):
-                        self._note_function(f)
-                        waiting += held_by(f, n)
+                for f in [f for f in followed if isinstance(f, FunctionType)]:
+                    self._note_function(f)
+                    waiting += held_by(f, n)
         for member in getattr(kind, "_member_map_", {}).values() if issubclass(kind, enum.Enum) else ():
             waiting.append((member, f"{name}.{member.name}"))
         if is_python(type(kind)) and not is_known_class(type(kind)):
@@ -276,7 +273,7 @@ class Frozen:
         code = frame.f_code
         x = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         for base in (x if isinstance(x, type) else type(x)).__mro__:
-            for f in [f for attribute in list(vars(base).values()) for f in functions_of(attribute)]:
+            for f in [f for _, _, functions in attributes_with_functions(base) for f in functions]:
                 if type(f) is FunctionType and f.__code__ is code:
                     self._note_function(f)
                     for part, name in held_by(f, f.__name__):
@@ -309,7 +306,7 @@ class Frozen:
                     _restore_attribute(x, n, self._noted(x, n))
                     restored = f"{_name(x)}.{n}"
         for place in self.places.every if alone else ():
-            if place.kind in (ATTRIBUTE, CLASS) and place.source in self:
+            if place.kind in (ATTRIBUTE, CLASS) and id(place.source) in self.objects:
                 now = look(place.kind, place.source, place.key)
                 if now is not place.then and not same(now, place.then):
                     _restore_attribute(place.source, place.key, place.then)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Iterable
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -16,6 +16,7 @@ from wengert.compiler.code import PLAIN
 from wengert.compiler.reach.attributes import (
     CYTHON,
     METHODS,
+    attributes_with_functions,
     definition_of,
     has,
     is_default,
@@ -26,7 +27,7 @@ from wengert.compiler.reach.settings import NUMPY_ERRORS, decimal_context, numpy
 from wengert.compiler.traced import Unrecordable
 from wengert.engine import Value
 
-__all__ = ["GETTERS", "Places"]
+__all__ = ["Places"]
 
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
 # The names of functions that may read an attribute which no code names, and what a class holds as data.
@@ -53,6 +54,7 @@ class Places:
     def __init__(self, watch: Any, passed: Collection[int], tells_objects: bool, recorder: Any) -> None:
         self.ran: dict[CodeType, Any] = watch.ran
         self.mentioned: set[str] = watch.before.mentioned
+        self.computes_names: bool = not self.mentioned.isdisjoint(GETTERS)
         self.passed: Collection[int] = passed
         self.tells_objects: bool = tells_objects
         self.recorder: Any = recorder
@@ -182,27 +184,43 @@ class Places:
             self.note(CALL, lambda: own(held(), n), None, name)
         return own(x, n) is not MISSING
 
+    def note_of_class(self, kind: type, names: Iterable[str], name: str) -> None:
+        """Note that a class has these attributes itself, or lacks them."""
+        own, group = vars(kind), self.groups.setdefault(id(kind), PlaceGroup(kind, None))
+        for n in names:
+            at = CLASS, id(kind), n
+            if at not in self._noted:
+                self._noted.add(at)
+                then = own.get(n, MISSING)
+                group.places.append(Place(CLASS, kind, n, then, None, f"{name}.{n}", False, self.tells_objects))
+
     def note_absent(self, kind: type, name: str) -> None:
         """Note what a class lacks of the names in the code, and what no name tells: its bases, its special methods."""
-        for n in self.mentioned.difference(vars(kind)):
-            self.note(CLASS, kind, n, f"{name}.{n}")
+        self.note_of_class(kind, self.mentioned.difference(vars(kind)), name)
         if id(kind) not in self._defined:
             self._defined.add(id(kind))
             state = functools.partial(definition_of, kind)
             self._group(kind, None, Place(CALL, state, None, state(), None, f"how the class {name} is defined"))
             for n in CLASS_NAMES:  # they change without a new version
-                if n in self.mentioned or not self.mentioned.isdisjoint(GETTERS):
+                if n in self.mentioned or self.computes_names:
                     self.note(ATTRIBUTE, kind, n, f"{name}.{n}")
 
-    def may_read(self, n: str, attribute: Any) -> bool:
-        """Return True if the code may read an attribute of a class: by its name, or if it is data by a computed one."""
-        return n in self.mentioned or (isinstance(attribute, DATA) and not self.mentioned.isdisjoint(GETTERS))
-
-    def is_followed(self, f: Any) -> bool:
-        """Return True if a function's code ran, or it wraps one."""
-        if type(f) is FunctionType:
-            return f.__code__ in self.ran or "__wrapped__" in vars(f)
-        return type(f).__name__ == CYTHON and hasattr(f, "__wrapped__")
+    def attributes_read(self, kind: type) -> list[tuple[str, Any, tuple[Any, ...], list[Any], bool]]:
+        """List a class's own attributes: the name, the attribute, the functions in it, those of them whose code ran or
+        which wrap one, and whether code may read the attribute: by its name, or if it is data by a computed one.
+        """
+        listed = []
+        for n, attribute, functions in attributes_with_functions(kind):
+            followed = []
+            for f in functions:
+                if type(f) is FunctionType:
+                    if f.__code__ in self.ran or "__wrapped__" in vars(f):
+                        followed.append(f)
+                elif type(f).__name__ == CYTHON and hasattr(f, "__wrapped__"):
+                    followed.append(f)
+            is_read = n in self.mentioned or (self.computes_names and isinstance(attribute, DATA))
+            listed.append((n, attribute, functions, followed, is_read))
+        return listed
 
     # -- after recording ----------------------------------------------------------------------------------------------
 

@@ -41,7 +41,6 @@ from wengert.compiler.call import KINDS, MISSING, CallPath, attributes_of, look
 from wengert.compiler.code import LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.reach.attributes import (
     closes_over,
-    functions_of,
     held_by,
     is_data,
     is_known_class,
@@ -129,8 +128,8 @@ class Proxies:
         self._derived: dict[type, type] = {}  # classes, by those that are derived from them
         self._overridables: dict[type, list[str]] = {}  # class attributes that an object may override
         for base in Value.__mro__[:-1]:
-            for n in [n for n in vars(base) if n[:2] == "__" or n in self.mentioned]:  # operators are not named
-                self.places.note(CLASS, base, n, f"Value.{n}")
+            names = [n for n in vars(base) if n[:2] == "__" or n in self.mentioned]  # operators are not named
+            self.places.note_of_class(base, names, "Value")
         if watch.asks.abstract:
             self.places.note(CALL, abc.get_cache_token, None, "the registered subclasses of an abstract class")
 
@@ -472,17 +471,18 @@ class Proxies:
         self._derived[derived] = x
         derived.__qualname__ = x.__qualname__
         derived.__getattr__ = lambda proxy, n: self._attribute(proxy, n)
-        for n, thing in list(vars(x).items()):
-            parts, may_read = functions_of(thing), self.places.may_read(n, thing)
-            if parts and (any(self.places.is_followed(part) for part in parts)):
-                self.places.note(CLASS, x, n, f"{name}.{n}")
-                clones = [self.proxy(part, n) for part in parts]
+        noted = []
+        for n, attribute, functions, followed, is_read in self.places.attributes_read(x):
+            if followed:
+                noted.append(n)
+                clones = [self.proxy(f, n) for f in functions]
                 if n != "__getattr__":
-                    setattr(derived, n, clones[0] if isinstance(thing, FunctionType) else type(thing)(*clones))
-            elif not parts and may_read and not isinstance(thing, IMMUTABLE_ATTRIBUTES) and n[:2] != "__":
+                    setattr(derived, n, clones[0] if isinstance(attribute, FunctionType) else type(attribute)(*clones))
+            elif not functions and is_read and not isinstance(attribute, IMMUTABLE_ATTRIBUTES) and n[:2] != "__":
                 setattr(derived, n, self.read(CLASS, x, n, f"{name}.{n}"))
-            elif may_read or parts:
-                self.places.note(CLASS, x, n, f"{name}.{n}")
+            elif is_read or functions:
+                noted.append(n)
+        self.places.note_of_class(x, noted, name)
         self.places.note_absent(x, name)
         return derived
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.compiler import policy
 from wengert.compiler.call import MISSING, CallPath, attributes_of, dict_of, look
-from wengert.compiler.code import LRU_CACHE, PLAIN, is_known, is_python
+from wengert.compiler.code import LRU_CACHE, PLAIN, SIGNATURES, is_known, is_python
 from wengert.compiler.reach.attributes import (
     CELL,
     READS_ALL,
@@ -91,7 +91,7 @@ class Snapshot:
         while waiting:
             x, name = waiting.pop()
             kind = type(x)
-            if not (kind is float or kind in PLAIN or x is MISSING or id(x) in self.objects):
+            if not (kind is float or kind in PLAIN or x is MISSING or id(x) in self.objects or kind in SIGNATURES):
                 self.objects[id(x)] = x
                 self._reached += 1
                 if self._reached > policy.REACHED:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable
 from ctypes.util import find_library
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -52,8 +51,13 @@ def _machine(level: int) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=_features(), opt=level, jit=True)
+
+
+@cache
+def _features() -> str:
+    features = llvm.get_host_cpu_features()
+    return ",".join([("+" if features[name] else "-") + name for name in sorted(features)])
 
 
 @cache
@@ -72,29 +76,26 @@ def native_width() -> int:
 
 @cache
 def _c_functions() -> dict[str, int]:
-    library = ctypes.CDLL(find_library("m") or ("ucrtbase" if os.name == "nt" else None))
-    addresses = {}
-    for name in C_FUNCTIONS:
-        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-        addresses[name] = address or 0
-    return addresses
+    """Return the addresses of C's functions of numbers: Python itself links to their library."""
+    library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+    if not all(hasattr(library, name) for name in C_FUNCTIONS):
+        library = ctypes.CDLL(find_library("m"))
+    return {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in C_FUNCTIONS}
 
 
 @cache
 def description() -> str:
-    """Return what object code depends on besides the program: versions, the machine, the compiler's sources."""
-    try:
-        own = version("wengert")
-    except PackageNotFoundError:
-        own = ""
+    """Return what object code depends on besides the program: LLVM, the machine, the compiler's sources."""
     package = Path(__file__).parents[3]
-    files = sorted(
-        [*package.glob("ops/*.py"), *package.glob("compiler/ir/*.py"), *package.glob("compiler/backends/**/*.py")]
-    )
-    lowering = hashlib.sha256(b"".join([file.read_bytes() for file in files]))
-    features = llvm.get_host_cpu_features().flatten()
-    parts = (own, llvmlite.__version__, llvm.llvm_version_info, llvm.get_process_triple(), llvm.get_host_cpu_name())
-    return repr((*parts, features, lowering.hexdigest()))
+    lowering = hashlib.sha256()
+    for folder in ("ops", "compiler/ir", "compiler/backends"):
+        for at, folders, names in os.walk(package / folder):
+            folders.sort()
+            for name in sorted([name for name in names if name.endswith(".py")]):
+                with open(f"{at}/{name}", "rb") as file:
+                    lowering.update(file.read())
+    parts = (llvmlite.__version__, llvm.llvm_version_info, llvm.get_process_triple(), llvm.get_host_cpu_name())
+    return repr((*parts, _features(), lowering.hexdigest()))
 
 
 def compiled(text: str) -> bytes:
