@@ -157,7 +157,7 @@ def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, d
         constant = y
         _fill(node, code, data, left, None, dx, y)
     if constant != constant and not coerce.is_number(right if node._a is left else left):
-        return NotImplemented  # not a number: Python asks the other operand
+        return NotImplemented  # `_number` gave nan for what is no number: Python asks the other operand
     return node if (hooks := _hooks) is None or not ieee.no_error() else hooks.node_hook(node)
 
 
@@ -281,7 +281,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
             if node._b is not None:
                 _meet(node._b, found, reset)
         elif _is_over_leaves(node) and reset and lone is None:
-            lone = node  # of one such node the leaves, perhaps 100,000, need not be listed: _chain_rule reaches them
+            lone = node  # one whose operands are leaves alone, perhaps 100,000: _chain_rule reaches them unlisted
         elif reset and node._b is not None:
             _meet(node._b, found, reset)  # the call of which it is one of several results
         elif node._made & CODE != LEAF:
@@ -325,7 +325,7 @@ def _chain_rule(node: Node) -> None:
         if node._b is not None:
             node._b._grad += node._db * g
     elif node._b is not None:
-        node._b._receive(node)  # it is one of several results: see fused.py
+        node._b._receive(node)  # it is one of a compiled call's results
     elif node._made & CODE == HAND:
         node._push()  # type: ignore[attr-defined]  # calls a user's closure
     elif node._made & CODE != LEAF:

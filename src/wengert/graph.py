@@ -40,8 +40,8 @@ class Instruction(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    """How the partials of a graph change: that of operand `at` by ``weights[k]`` times the tangent of the instruction
-    ``columns[k]``, for each k from ``starts[at]`` to ``starts[at + 1]``. A partial without such terms is constant.
+    """How the partials of a graph change: d(partials[at]) is the sum of ``weights[k]`` * d(value of ``columns[k]``) over
+    k from ``starts[at]`` to ``starts[at + 1]``. A partial without such terms is constant.
     """
 
     starts: array[int]

@@ -390,6 +390,7 @@ class MLP(Module):
 _changes: list[object] = [None]
 """Holds a new object after each change of an attribute of any Module, so that a compiled function can check with one
 comparison that no Module has changed."""
+# `compiler/reach/places.py` reads it from the methods.
 for _method in (Module.__setattr__, Module.__delattr__):
     vars(_method)["counter"] = _changes
 

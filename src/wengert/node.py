@@ -323,7 +323,7 @@ def differentiated(kind: str, function: Any, argnums: Any, args: Any) -> Any:
 
 def set_tracing_hook(hook: Any) -> None:
     """Set the tracer, or None. Its methods are called when a Value is read or copied (`read`, `detached`, `copied`) or
-    compared (`compared`, `same`), with the operands of each operation (`operands`), by `refuse` and `differentiated`.
+    compared (`comparison`), with the operands of each operation (`operands`), by `refuse` and `differentiated`.
     """
     global _tracing_hook
     _tracing_hook = hook

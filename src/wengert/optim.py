@@ -174,7 +174,7 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} defines neither _rule nor _update")
 
     def _factors(self, lr: float, age: float) -> tuple[float, ...]:
-        """Return the factors that `_moved` takes at a parameter's step number `age`, counted from 1."""
+        """Return the factors of the update rule at a parameter's step number `age`, counted from 1."""
         return (lr,)
 
     def _update(self, lr: float) -> None:
@@ -200,7 +200,7 @@ class Optimizer:
     def _takes_arrays(self) -> bool:
         """Return True if `_step_arrays` does what `step` does: nothing is frozen, and no subclass overrides a step."""
         overrides = [OVERRIDABLE & vars(owner).keys() for owner in (self, *type(self).__mro__)]
-        # A rule that overrides another may call it, and the compiled one takes floats only.
+        # `Optimizer` defines a rule, and one subclass. That of a further one may call it, which takes floats alone.
         own = next(filter(None, overrides)) == {"_rule"} and sum("_rule" in names for names in overrides) == 2
         return own and not self._frozen and not callable(self._lr)  # a callable rate could read the parameters
 

@@ -138,7 +138,7 @@ _by_rule: dict[int, tuple[Op, Op]] = {}  # by the codes of users' operations: th
 
 
 def prefer_methods(kind: type) -> None:
-    """Let the functions of rows with one operand call the methods of a class that writes these rows out."""
+    """Let functions of one operand, as `wengert.tanh`, call the methods of a class that writes them out for speed."""
     for op in TABLE:
         if op.arity == 1 and op.name in vars(kind):
             METHODS[op.name][kind] = vars(kind)[op.name]
@@ -151,7 +151,7 @@ def tell_recording(hook: Callable[[Op, Any], Any] | None) -> None:
 
 
 def by_rule(op: Op) -> Op:
-    """Return the row of a user's operation that its rules have computed.
+    """Return the row that stands for a user's operation in recorded programs, where its rules have been computed.
 
     Its operands are the value, and each operand followed by the derivative with respect to it.
     """

@@ -1,4 +1,4 @@
-"""Reads the arguments of a call into arrays.
+"""Describes how the arguments of a call are read into arrays, which `Call` in `callpath.py` does.
 
 Like the engine, this file runs as it stands and is compiled by Cython, with `argument_reader.pxd`.
 """

@@ -197,9 +197,10 @@ class Frozen:
             for n, _, functions, followed, is_read in self.places.attributes_read(base):
                 if followed or (is_read and not functions):
                     waiting.append((self.places.note(CLASS, base, n, f"{name}.{n}"), f"{name}.{n}"))
-                for f in [f for f in followed if isinstance(f, FunctionType)]:
-                    self._note_function(f)
-                    waiting += held_by(f, n)
+                for f in followed:
+                    if isinstance(f, FunctionType):
+                        self._note_function(f)
+                        waiting += held_by(f, n)
         for member in getattr(kind, "_member_map_", {}).values() if issubclass(kind, enum.Enum) else ():
             waiting.append((member, f"{name}.{member.name}"))
         if is_python(type(kind)) and not is_known_class(type(kind)):

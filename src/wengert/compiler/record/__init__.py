@@ -1,4 +1,4 @@
-"""From a run of a function, or of what a derivative is of, to a specialization."""
+"""Records a run on traced numbers, and makes of it a candidate, then a specialization: an array program with guards."""
 
 from wengert.compiler.record.derived import Derived, derived_from, largest_number
 from wengert.compiler.record.differentiate import NotDifferentiable

@@ -1,4 +1,4 @@
-"""The comparisons of guards."""
+"""What each comparison of a guard means. (`tracers.py` asks for guards, `recorder.py` keeps them.)"""
 
 from __future__ import annotations
 
