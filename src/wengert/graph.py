@@ -40,7 +40,7 @@ class Instruction(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    """How the partials of a graph change: d(partials[at]) is the sum of ``weights[k]`` * d(value of ``columns[k]``) over
+    """How the partials of a graph change: d(partials[at]) is the sum of ``weights[k]`` * d(value of ``columns[k]``) for
     k from ``starts[at]`` to ``starts[at + 1]``. A partial without such terms is constant.
     """
 

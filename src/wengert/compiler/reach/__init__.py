@@ -2,6 +2,7 @@
 
 from wengert.compiler.reach.attributes import held_by
 from wengert.compiler.reach.call_trace import CallTrace
+from wengert.compiler.reach.places import Places
 from wengert.compiler.reach.proxies import Proxies
 from wengert.compiler.reach.purity import DrawsCheck, PurityCheck
 from wengert.compiler.reach.randomness import DRAWS, is_alone, random_state
@@ -11,6 +12,7 @@ __all__ = [
     "DRAWS",
     "CallTrace",
     "DrawsCheck",
+    "Places",
     "Proxies",
     "PurityCheck",
     "held_by",
