@@ -14,6 +14,7 @@ from wengert.derivatives.derivation import (
 )
 from wengert.derivatives.linearize import LinearMap, largest_term
 from wengert.derivatives.pytree import (
+    Constant,
     KeyPath,
     Numbers,
     PyTree,
@@ -28,7 +29,18 @@ from wengert.derivatives.pytree import (
 from wengert.derivatives.roots import AGAIN
 from wengert.errors import Submodules, submodules
 
-__all__ = ["AGAIN", "PRODUCTS", "Derivation", "KeyPath", "LinearMap", "Numbers", "PyTree", "Run", "argument_names"]
+__all__ = [
+    "AGAIN",
+    "PRODUCTS",
+    "Constant",
+    "Derivation",
+    "KeyPath",
+    "LinearMap",
+    "Numbers",
+    "PyTree",
+    "Run",
+    "argument_names",
+]
 __all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "largest_term", "on_values"]
 __all__ += ["places_of", "result_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 

@@ -19,7 +19,7 @@ from wengert.errors import ArgumentError, LengthError, OperandError
 from wengert.node import settle
 from wengert.ops import coerce
 
-__all__ = ["Block", "KeyPath", "Numbers", "PyTree", "argument_names", "array_of", "is_array"]
+__all__ = ["Block", "Constant", "KeyPath", "Numbers", "PyTree", "argument_names", "array_of", "is_array"]
 __all__ += ["items_of", "keys_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 KeyPath = tuple[Any, ...]  # (the path of the container, the key in it); () at the top

@@ -39,9 +39,7 @@ def _one_less_square(x: Any) -> Any:
 
 
 def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
-    """Return `careful()` where the plain form loses digits to underflow or overflow. Back ends decide in their own
-    namespace which of them runs.
-    """
+    """Return `careful()` where the plain form loses digits to under- or overflow. Back ends choose for themselves."""
     return careful() if condition else plain
 
 
@@ -60,9 +58,7 @@ def _lost(out: Any, x: Any, y: Any) -> Any:
 
 
 def _power_by_base(out: Any, x: Any, y: Any) -> Any:
-    """Return y * x^(y-1) as y * (out / x), since y - 1 may round. Where out under- or overflows, x^(y/2) is multiplied
-    twice, and k keeps x * k normal.
-    """
+    """Return y * x^(y-1) as y * (out / x), since y - 1 may round; where out is lost, by x^(y/2) twice (x * k is normal)."""
     k = where(abs(x) < 1.0, 2.0**100, 1.0)
     slope = where(_kept(out), y * div(out, x), y * pow_(x, y - 1.0))
     by_halves = lambda: div(y * _root(x, y), x * k) * (_root(x, y) * k) * pow_(sign(x), y)  # noqa: E731  (a form)
@@ -397,8 +393,7 @@ compiled: Op = _row("compiled", None, "compiled", "a call of a compiled function
 
 
 BUILT_IN = complete(globals())
-# VALUES are the globals of rules that run over Values; there three names mean something else.
-# Rules use |x| in even functions that are smooth at 0: there either slope of |x| is right, but the 0 of abs is not.
+# Over Values three names differ. Rules use |x| in even functions that are smooth at 0: there either slope is right, 0 not.
 VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
 # and the slope of 1 - x^2 is -2 x, not what (1 + x) - (1 - x) leaves of that.
 VALUES["_one_less_square"] = lambda x: 1.0 - x * x + stop_gradient((1.0 - x) * (1.0 + x) - (1.0 - x * x))

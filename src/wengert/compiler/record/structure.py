@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.compiler.code import BY_TYPE
 from wengert.compiler.traced import TracedArray, Unrecordable, concrete, is_traced
-from wengert.derivatives import coloring
+from wengert.derivatives import Constant, PyTree, coloring
 from wengert.engine import Value
 
 __all__ = ["GIVEN", "Aux", "Parts", "Structure", "kind_of", "take_apart"]
@@ -37,20 +37,6 @@ class Aux(NamedTuple):
 
     result: Any
     auxiliary: Any
-
-
-class Part(NamedTuple):
-    """A list, tuple, dict or array."""
-
-    kind: type
-    keys: Any  # the keys of a dict, the shape of an array
-    children: tuple[Any, ...]
-
-
-class ConstantPart(NamedTuple):
-    """A part without numbers."""
-
-    x: Any
 
 
 class Repeated(NamedTuple):
@@ -75,7 +61,7 @@ class Parts:
     """A flattened result.
 
     Attributes:
-        tree: a `Part` for each list, tuple, dict and array.
+        tree: a PyTree; an array is a container in it, whose keys are its shape.
         leaves: the Values and numbers, in order.
         containers: the lists, tuples, dicts and arrays.
         dtypes: the dtype of each container that is an array.
@@ -98,7 +84,7 @@ class Parts:
             return NUMBER
         kind = np.ndarray if type(x) is TracedArray else type(x)
         if kind in FIXED:
-            return ConstantPart(x)
+            return Constant(x)
         if kind not in (list, tuple, dict, np.ndarray) and not _is_named_tuple(kind):
             raise Unrecordable(
                 f"it returns a {kind.__name__}: a compiled function returns a Value or a number, or lists, tuples, "
@@ -112,7 +98,7 @@ class Parts:
             return Repeated(self._places[id(x)])
         place = self._places[id(x)] = len(self.containers)
         self.containers.append(x)
-        keys: Any = None
+        keys: Any = ()  # of a list or tuple
         items: Any = x
         if kind is np.ndarray:
             if not x.ndim:
@@ -128,11 +114,11 @@ class Parts:
             keys, items = tuple([concrete(key) for key in x]), x.values()
         if all(of in GIVEN or issubclass(of, Value) for of in {*map(type, items)}):  # nearly always
             self.leaves += items
-            return Part(kind, keys, (NUMBER,) * len(items))
+            return PyTree(kind, keys, (NUMBER,) * len(items))
         self._open.add(id(x))
         children = tuple([self._flattened(item) for item in items])
         self._open.discard(id(x))
-        return Part(kind, keys, children)
+        return PyTree(kind, keys, children)
 
 
 def take_apart(result: Any) -> Parts | None:
@@ -230,7 +216,7 @@ class Structure:
     @property
     def pattern(self) -> coloring.Pattern | None:
         """The pattern that comes with the numbers of a sparse derivative; None for any other result."""
-        constants = [part.x for part in getattr(self.tree, "children", ()) if isinstance(part, ConstantPart)]
+        constants = [part.x for part in getattr(self.tree, "children", ()) if isinstance(part, Constant)]
         return next((x for x in constants if isinstance(x, coloring.Pattern)), None)
 
     @property
@@ -238,8 +224,8 @@ class Structure:
         """The shape of the results, or a list of the shapes of their parts."""
 
         def of(tree: Any) -> Any:
-            parts = [of(x) for x in getattr(tree, "children", ()) if isinstance(x, (Part, NumberPart))]
-            same = isinstance(tree, Part) and parts.count(parts[0]) == len(parts) and isinstance(parts[0], tuple)
+            parts = [of(x) for x in getattr(tree, "children", ()) if isinstance(x, (PyTree, NumberPart))]
+            same = isinstance(tree, PyTree) and parts.count(parts[0]) == len(parts) and isinstance(parts[0], tuple)
             return tree.keys if same and tree.kind is np.ndarray else (len(parts), *parts[0]) if same else parts or ()
 
         return of(self.tree)
@@ -292,7 +278,7 @@ def _check_keys(tree: Any) -> None:
     Raises:
         Unrecordable: a key may differ between calls.
     """
-    if isinstance(tree, Part):
+    if isinstance(tree, PyTree):
         for key in tree.keys if tree.kind is dict else ():
             if not _is_fixed(key):
                 raise Unrecordable(f"its result is a dict with a {type(key).__name__} as a key: use numbers or text")
@@ -338,7 +324,7 @@ class _Writer:
             if not read:
                 return self.named(kind), 2
             return (read if kind in (Value, float) else f"{self.named(kind)}({read})"), 2
-        if isinstance(tree, ConstantPart):
+        if isinstance(tree, Constant):
             return (repr(tree.x) if tree.x is None else self.named(tree.x)), 0
         if isinstance(tree, Repeated):
             return f"s{tree.place}", 0
@@ -350,7 +336,7 @@ class _Writer:
             expression, depth = f"s{place}", 0
         return expression, depth + 1
 
-    def array(self, tree: Part, place: int) -> tuple[str, int]:
+    def array(self, tree: PyTree, place: int) -> tuple[str, int]:
         """Return an expression for an array, from the array of all numbers, which each call makes."""
         dtype, start = self.structure.dtypes[place], self.leaf
         if dtype.kind != "O":
@@ -364,7 +350,7 @@ class _Writer:
         items, depth = self.items(tree.children)
         return f"cells({items}, {tree.keys})", depth + 1
 
-    def container(self, tree: Part) -> tuple[str, int]:
+    def container(self, tree: PyTree) -> tuple[str, int]:
         if tree.kind is not dict:
             items, depth = self.items(tree.children)
             if tree.kind is list:
@@ -393,4 +379,4 @@ def _repeated_in(tree: Any) -> list[int]:
     """List the places of containers that occur more than once."""
     if isinstance(tree, Repeated):
         return [tree.place]
-    return [place for child in tree.children for place in _repeated_in(child)] if isinstance(tree, Part) else []
+    return [place for child in tree.children for place in _repeated_in(child)] if isinstance(tree, PyTree) else []
