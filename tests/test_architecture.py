@@ -241,6 +241,33 @@ def test_what_is_shown_can_be_read_in_one_sitting(name: str) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= BUDGET[name]
 
 
+FIELDS = 12
+
+
+def fields_of(node: ast.ClassDef) -> set[str]:
+    """The fields of a class: those of a dataclass, and those that `__init__` sets."""
+    decorators = [ast.unparse(each) for each in node.decorator_list]
+    is_record = any(name.startswith("dataclass") for name in decorators)
+    if any("frozen=True" in name for name in decorators):
+        return set()
+    annotated = [x.target for x in node.body if isinstance(x, ast.AnnAssign)] if is_record else []
+    found = {x.id for x in annotated if isinstance(x, ast.Name)}
+    makers = [x for x in node.body if isinstance(x, ast.FunctionDef) and x.name in ("__init__", "__post_init__")]
+    for target in [x for maker in makers for x in ast.walk(maker) if isinstance(getattr(x, "ctx", None), ast.Store)]:
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            found.add(target.attr)
+    return found
+
+
+@pytest.mark.once  # files are read
+def test_a_class_of_many_fields_says_why() -> None:
+    classes = [(path, node) for path in FILES for node, _ in parsed(path) if isinstance(node, ast.ClassDef)]
+    large = [(path, node) for path, node in classes if len(fields_of(node)) > FIELDS]
+    assert [node.name for _, node in large if "Many fields" not in (ast.get_docstring(node) or "")] == []
+    named = {node.name for _, node in classes if "Many fields" in (ast.get_docstring(node) or "")}
+    assert named == {node.name for _, node in large}
+
+
 @pytest.mark.once  # files are read
 def test_no_two_classes_have_one_name() -> None:
     names = [node.name for path in FILES for node, _ in parsed(path) if isinstance(node, ast.ClassDef)]

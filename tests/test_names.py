@@ -5,12 +5,14 @@ which words are no names any more.
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import pkgutil
 import random
 import re
 import subprocess
 import sys
+import tokenize
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -251,6 +253,22 @@ def test_words_that_nobody_knows_do_not_come_back() -> None:
     package = Path(wengert.__path__[0])
     found = {path.relative_to(package).as_posix(): names_of(path) & GONE.keys() for path in package.rglob("*.py")}
     assert {path: names for path, names in found.items() if names} == {}, "see what is written instead in GONE"
+
+
+EMPTY = {"made", "found", "known"}  # say nothing of a thing: a step, an array, a result, a place
+
+
+def test_names_in_the_compiler_say_what_a_thing_is() -> None:
+    package = Path(wengert.__path__[0]) / "compiler"
+    used = {}
+    for path in package.rglob("*.py"):
+        with path.open("rb") as file:
+            words = [word.string for word in tokenize.tokenize(file.readline) if word.type == tokenize.NAME]
+        at = {f"{before} {word}" for before, word in itertools.pairwise(words) if word in EMPTY}
+        used[path.relative_to(package).as_posix()] = at - {"code known"}  # a module
+    assert {path: words for path, words in used.items() if words} == {}
+    for path in package.rglob("*.pxd"):
+        assert not EMPTY.intersection(re.findall(r"\w+", path.read_text(encoding="utf-8"))), path
 
 
 def test_the_words_are_found_wherever_they_stand(tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ else:
 class WengertEstimator(BaseEstimator):
     """The base class of both estimators. The arguments have the names of scikit-learn's own networks.
 
+    Many fields: scikit-learn keeps each argument as an attribute of its name.
+
     Args:
         hidden_layer_sizes: the number of neurons of each hidden layer.
         activation: their activation (see `wengert.nn.Neuron`).

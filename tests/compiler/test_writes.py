@@ -8,13 +8,16 @@ and of how runs eleven times plain and compiled: results and contents have to be
 from __future__ import annotations
 
 import collections
+import enum
 import functools
 import itertools
+import math
+import threading
 import types
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
@@ -405,3 +408,175 @@ def test_lists_that_are_shared_many_times_are_looked_at_once() -> None:
     for n in range(6):
         assert compiled(0.5 * n).data == pytest.approx(1.2 * n)
     assert compiled._server.last.specializations
+
+
+class Frozen(frozenset[Any]):
+    calls = 0.0
+
+
+class Tuple(tuple[Any, ...]):
+    calls = 0.0
+
+
+class Counting:
+    calls = 0.0
+
+
+class NotedError(Exception):
+    calls = 0.0
+
+
+T = TypeVar("T")
+
+
+class Typed(Generic[T]):
+    calls = 0.0
+
+    def __init__(self) -> None:
+        self.unread = itertools.count()
+
+
+class Number(Value):
+    __slots__ = ("__dict__",)
+
+
+def _own(make: Callable[[], Any]) -> Callable[[], tuple[Any, Callable[[], Any]]]:
+    def held() -> tuple[Any, Callable[[], Any]]:
+        x = make()
+        return x, lambda: x
+
+    return held
+
+
+def _inside(hold: Callable[[Any], Any], take: Callable[[Any], Any]) -> Callable[[], tuple[Any, Callable[[], Any]]]:
+    def held() -> tuple[Any, Callable[[], Any]]:
+        x = Counting()
+        holder = hold(x)
+        return x, lambda: take(holder)
+
+    return held
+
+
+COUNTED: dict[str, Callable[[], tuple[Any, Callable[[], Any]]]] = {
+    "a frozenset": _own(lambda: Frozen([1])),
+    "a tuple": _own(lambda: Tuple([1])),
+    "a set": _own(lambda: Set([1])),
+    "a list": _own(lambda: List([1.0])),
+    "a dict": _own(lambda: Dict(a=1.0)),
+    "an exception": _own(lambda: NotedError("n")),
+    "a Value": _own(lambda: Number(1.0)),
+    "in an exception": _inside(ValueError, lambda e: e.args[0]),
+    "in a mapping": _inside(lambda x: types.MappingProxyType({"a": x}), lambda m: m["a"]),
+    "in a frozenset": _inside(lambda x: Frozen([x]), lambda s: next(iter(s))),
+    "in a set of tuples": _inside(lambda x: Set([Tuple([x])]), lambda s: next(iter(s))[0]),
+    "a key of a dict": _inside(lambda x: Dict({x: 1}), lambda d: next(iter(d))),
+    "a key of a plain dict": _inside(lambda x: {(x, 1): 1}, lambda d: next(iter(d))[0]),
+}
+
+
+@pytest.mark.parametrize("where", COUNTED)
+@pytest.mark.parametrize("of_class", [False, True], ids=["attribute", "attribute of the class"])
+def test_what_each_call_counts_is_counted_once(where: str, of_class: bool) -> None:
+    """Whatever holds what is counted."""
+    seen = []
+    for compile in (lambda f: f, wengert.compile):
+        x, take = COUNTED[where]()
+        kind, before = type(x), type(x).__dict__.get("calls")
+        w = Value(1.2)
+
+        def f(number: float) -> Any:
+            counted = type(take()) if of_class else take()  # noqa: B023
+            counted.calls = getattr(counted, "calls", 0.0) + 1.0
+            return w * number * counted.calls  # noqa: B023
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = compile(f)
+            seen.append(([run(0.5).data for _ in range(9)], getattr(kind if of_class else x, "calls", None)))
+        if of_class:
+            if before is None:
+                del kind.calls
+            else:
+                kind.calls = before
+    assert seen[0] == seen[1]
+
+
+def test_what_a_generic_class_holds_unread_is_left_alone() -> None:
+    held, w = Typed[int](), Value(1.2)
+    compiled = wengert.compile(lambda x: w * x + held.calls)
+    assert [compiled(0.5 * n).data for n in range(6)] == pytest.approx([0.6 * n for n in range(6)])
+    assert compiled._server.last.specializations
+
+
+def test_no_text_of_a_value_is_asked_for() -> None:
+    class Silent(Value):
+        def __repr__(self) -> str:
+            raise RuntimeError("asked")
+
+    w = Silent(math.nan)
+    compiled = wengert.compile(lambda x: w * x)
+    for _ in range(6):
+        assert math.isnan(compiled(0.5).data)
+
+
+def test_the_order_of_an_ordered_dict_is_an_effect() -> None:
+    held, w = collections.OrderedDict.fromkeys("abc", 1.0), Value(1.2)
+
+    def f(x: float) -> Any:
+        held.move_to_end(next(iter(held)))
+        return w * x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = wengert.compile(f)
+        for n in range(1, 10):
+            compiled(0.5)
+            assert "".join(held) == ("abc" * 4)[n % 3 : n % 3 + 3]
+
+
+def test_deeply_nested_lists_have_short_names() -> None:
+    held: Any = List([1.5])
+    for _ in range(5000):
+        held = List([held])
+    w = Value(1.2)
+    compiled = wengert.compile(lambda x: w * x * len(held))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(4):
+            assert compiled(0.5 * n).data == pytest.approx(0.6 * n)
+    entry = compiled._server.last
+    places = [place for made in entry.specializations for place in made.captures.items]
+    assert max([len(place.name) for place in places], default=0) < 400
+
+
+def test_members_of_an_enumeration_are_read_once() -> None:
+    many = enum.Enum("many", {f"member{n}": n for n in range(800)})  # type: ignore[misc]
+    w = Value(1.2)
+    compiled = wengert.compile(lambda x: w * x * (2.0 if many.member3 is not many.member4 else 1.0))
+    for n in range(4):
+        assert compiled(0.5 * n).data == pytest.approx(1.2 * n)
+
+
+def test_another_thread_writes_while_it_is_recorded() -> None:
+    """It has ended before the recorded run does: what it wrote stays."""
+    log, cache, w = List(["first"]), Dict(a=1.0), Value(1.2)
+    runs = [0]
+
+    def f(x: float) -> Any:
+        total = w * x * len(log[:1]) * cache["a"]
+        for _ in range(50):
+            total = total * 1.0
+        if runs[0] == 2:  # the recorded one
+            thread = threading.Thread(target=lambda: (log.append("from another"), cache.update(b=5.0)))
+            thread.start()
+            thread.join()
+        return total
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = wengert.compile(f)
+        for n in range(6):
+            runs[0] = n + 1
+            compiled(0.5)
+    assert log.count("from another") >= 1
+    assert cache["b"] == 5.0

@@ -24,6 +24,8 @@ PIECE = 1024  # the number of examples computed at once; more would cost memory 
 class CompiledTask:
     """A task whose losses, predictions and regularization are computed by array programs.
 
+    Many fields, set once but for the chunk: the programs of a task and their data.
+
     Args:
         task: the task.
         backend: the back end of the programs.

@@ -92,6 +92,8 @@ class NumPyKernel(Kernel):
 class Writer:
     """Writes the text of a program, and of its reverse sweep if there is one.
 
+    Many fields: the text in the making, and the names in it; a writer lives for one program.
+
     Args:
         program: the program.
         back: its reverse sweep.

@@ -25,6 +25,9 @@ KINDS = ("fixed", "float", "int", "value", "numbers", "values", "items", "keyed"
 class ArgumentReader:
     """Describes one argument, or an item of one, and says into which array its numbers go.
 
+    Many fields, set once: what a reader of any kind needs, in one class, so that reading is C without a method
+    call.
+
     Args:
         kind: "fixed" for a part of the program; "float", "int" and "value" for one number; "numbers" and "values" for
             arrays or nested lists of numbers; "items" for a list or tuple of readers, "keyed" for a dict of them.

@@ -40,6 +40,8 @@ MISSING = object()
 class CacheEntry:
     """The calls with one signature, and the specializations that serve them.
 
+    Many fields: each call reads the readers, the specializations and the counts from one object, in C.
+
     Attributes:
         signature: see `trace.arguments`.
         specializations: in the order in which they were recorded; the list is replaced, never changed.
@@ -109,6 +111,9 @@ class CacheEntry:
 @cython.cclass
 class Call:
     """One call: its arguments, and the results of the specializations.
+
+    Many fields: a call is used again and again, so its arrays, their addresses and what came of it stay in one
+    object.
 
     Attributes:
         left: the rows of a batch for which no specialization's guards pass.

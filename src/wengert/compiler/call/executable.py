@@ -153,6 +153,8 @@ class Executable:
 class Workspace:
     """The memory that a run of an executable writes: machine code works at addresses in it.
 
+    Many fields: memory and addresses that each run reads at once, without asking anything else for them.
+
     Attributes:
         spec: the specialization that it runs.
         params: the parameters' numbers, end to end.

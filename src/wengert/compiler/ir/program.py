@@ -33,6 +33,11 @@ class ProgramError(WengertError):
 
 @dataclass(eq=False)
 class Array:
+    """An array of a program.
+
+    Many fields, four of them computed from the shape, which is read very often.
+    """
+
     name: str
     shape: tuple[int, ...]
     role: str  # param | const | input | index | value | slice

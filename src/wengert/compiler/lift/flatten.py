@@ -82,7 +82,10 @@ class Groups(Sequence[Group]):
 
 @dataclass
 class FlatGraph:
-    """A recording in normal form. Numbers are named by their places; constants are numbered after them."""
+    """A recording in normal form. Numbers are named by their places; constants are numbered after them.
+
+    Many fields: the columns of two tables, of terms and of instructions.
+    """
 
     n: int
     constants: np.ndarray[Any, np.dtype[np.float64]]

@@ -22,9 +22,18 @@ from wengert.compiler.call import KINDS, MISSING, CallPath, dict_of, look
 from wengert.compiler.code import LRU_CACHE, PLAIN, is_known
 from wengert.engine import Value
 
-__all__ = ["CELL", "CYTHON", "METHODS", "READS_ALL", "attributes_with_functions", "closes_over", "definition_of"]
-__all__ += ["has", "held_by", "inner", "is_data", "is_default", "is_known_class", "is_opaque", "of_class", "own"]
-__all__ += ["spelt", "walks"]
+__all__ = [
+    "ARGS",
+    "CELL",
+    "CYTHON",
+    "METHODS",
+    "READS_ALL",
+    "attributes_with_functions",
+    "closes_over",
+    "definition_of",
+]
+__all__ += ["has", "held_by", "inner", "is_data", "is_default", "is_known_class", "is_opaque", "of_class"]
+__all__ += ["own", "spelt", "walks"]
 
 CELL, ATTRIBUTE = KINDS[1:3]
 # The names of functions that read all attributes of an object.
@@ -32,7 +41,9 @@ READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dump
 # Compiled methods that read all attributes of their own object: those of `wengert.nn.Module`.
 WALKS = frozenset(["named_parameters", "parameters", "state_dict"])
 VOLATILE = frozenset(["__annotations_cache__", "__annotate__", "__annotate_func__", "__dict__", "__weakref__"])
+LONGEST = 200  # characters of the name of a part
 METHODS = (FunctionType, staticmethod, classmethod)
+ARGS: Any = vars(BaseException)["args"].__get__  # not what a subclass calls so
 CYTHON = "cython_function_or_method"
 
 
@@ -95,9 +106,12 @@ def walks(kind: type, mentioned: Collection[str]) -> bool:
 
 def held_by(x: Any, name: str) -> Iterator[tuple[Any, str]]:
     """Yield what an object of a type written in C holds, each part with its name: what a function closes over, a
-    container's items. Floats in containers are left out, and Values in lists, of which there may be many.
+    container's items. Floats in containers are left out, and Values in lists, of which there may be many; so are the
+    attributes of an object, and its class.
     """
     kind = type(x)
+    if len(name) > LONGEST:  # of deeply nested containers
+        name = f"{name[: LONGEST // 2]}..."
     if kind is FunctionType:
         for free, cell in closes_over(x):
             yield look(CELL, cell, None), free
@@ -117,11 +131,16 @@ def held_by(x: Any, name: str) -> Iterator[tuple[Any, str]]:
         for key, item in [*(dict.items(x) if issubclass(kind, dict) else x.items())]:
             if type(item) is not float:
                 yield item, f"{name}[{spelt(key)}]"
+            if type(key) not in PLAIN and type(key) is not float:
+                yield key, name
         if issubclass(kind, defaultdict):
             yield x.default_factory, name
     elif issubclass(kind, (set, frozenset)):
         for item in [*(set if issubclass(kind, set) else frozenset).__iter__(x)]:
             yield item, name
+    elif issubclass(kind, BaseException):
+        for n, item in enumerate(ARGS(x)):
+            yield item, f"{name}.args[{n}]"
     elif issubclass(kind, np.ndarray):
         if x.dtype == object:
             for item in x.ravel().tolist():

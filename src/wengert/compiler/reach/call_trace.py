@@ -54,6 +54,8 @@ class Code:
 class CallTrace:
     """The functions that were called, in order, as far as they are followed, and the errors that C functions raised.
 
+    Many fields: the profiler calls it for each event, and finds all that it needs in one C structure.
+
     Args:
         cached: the ids of the code of cached functions and of operations' rules. Calls in them do not count, as they
             happen once, or only for Values.

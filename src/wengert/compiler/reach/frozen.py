@@ -52,7 +52,7 @@ CONSTANT: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath)
 SEEN: tuple[type, ...] = (*CONSTANT, BaseException, SimpleNamespace)  # their attributes may change, and are noted
 
 
-class Container:
+class Contents:
     """What a list, deque, dict or set holds, to set it back.
 
     The methods of the class in C that it derives from are used, not its own, which may do anything.
@@ -78,8 +78,8 @@ class Container:
             self._refill()
             return True
         foreign = [n for n, pair in enumerate(zip(keys, values, strict=False)) if any(map(is_foreign, pair))]
-        for n in reversed(foreign):
-            self._take_out(keys[n], n)
+        if foreign:
+            self._take_out(keys, foreign)
         return bool(foreign)
 
     def _refill(self) -> None:
@@ -92,17 +92,24 @@ class Container:
         else:
             self.base.extend(self.x, self.keys)
 
-    def _take_out(self, key: Any, n: int) -> None:
-        """Set the value of a key, or the item at a place, to what it was; if it was not there take it out."""
-        if issubclass(self.base, set):
-            self.base.discard(self.x, key)
-            return
-        is_dict = issubclass(self.base, dict)
-        at = next((k for k, each in enumerate(self.keys) if each is key), -1) if is_dict else n
-        if 0 <= at < len(self.values):
-            self.base.__setitem__(self.x, key if is_dict else n, self.values[at])
+    def _take_out(self, keys: list[Any], foreign: list[int]) -> None:
+        """Take out what is foreign, and put back what it stands in place of."""
+        if issubclass(self.base, dict):
+            before = {id(key): value for key, value in zip(self.keys, self.values, strict=True)}
+            for key in [keys[n] for n in foreign]:
+                if id(key) in before:
+                    self.base.__setitem__(self.x, key, before[id(key)])
+                else:
+                    self.base.__delitem__(self.x, key)
+        elif issubclass(self.base, set):
+            self.base.difference_update(self.x, [keys[n] for n in foreign])
         else:
-            self.base.__delitem__(self.x, key if is_dict else n)
+            for n in reversed(foreign):
+                self.base.__delitem__(self.x, n)
+            there = {*map(id, self.base.__iter__(self.x))}
+            for n, item in enumerate(self.keys):
+                if id(item) not in there:
+                    self.base.insert(self.x, n, item)
 
 
 class Frozen:
@@ -121,7 +128,7 @@ class Frozen:
         self.objects: dict[int, Any] = {}
         self._reads_all: bool = watch.before.reads_all
         self._before: dict[int, Any] = watch.before.objects  # objects that existed before the run, by identity
-        self._containers: list[Container] = []
+        self._contents: list[Contents] = []
         self._closures: set[CodeType] = set()  # the code of functions whose closures are frozen
         self._uncloned: set[tuple[int, int]] = set()  # code that ran itself instead of a clone, and its globals
         self._inner: set[CodeType] = set()  # the code of functions and generators within that
@@ -219,7 +226,7 @@ class Frozen:
             waiting.append((places.note(ATTRIBUTE, x, "_value_", f"{name}.value"), f"{name}.value"))
         state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
         if issubclass(kind, (list, deque, dict, set)):
-            self._containers.append(Container(x, name))
+            self._contents.append(Contents(x, name))
         if issubclass(kind, (list, deque, set, frozenset)):
             places.note_items(x, list(x), None, name)
         elif issubclass(kind, (dict, MappingProxyType)):
@@ -230,7 +237,7 @@ class Frozen:
                 f"it reads {name}, a {what}, which is written in C and may change without being seen: take its numbers "
                 "out before the call, and pass them"
             )
-        waiting += self._enter_class(kind, kind.__name__)
+        waiting.append((kind, kind.__name__))
         places.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
         every = self._reads_all or walks(kind, places.mentioned) or any(map(is_opaque, kind.__mro__))
         for n in attributes_of(x) if every else [n for n in places.mentioned if n[:2] != "__"]:
@@ -284,7 +291,7 @@ class Frozen:
 
     def release(self) -> None:
         """Let go of everything but the places."""
-        self.objects, self._before, self._containers = {}, {}, []
+        self.objects, self._before, self._contents = {}, {}, []
 
     def restore(self, is_foreign: Callable[[Any], bool], alone: bool) -> str:
         """Set back what the run has changed of frozen objects, such as a cache that it has filled once more.
@@ -297,7 +304,7 @@ class Frozen:
             The name of such an object; empty if there is none.
         """
         restored = ""
-        for each in self._containers:
+        for each in self._contents:
             if each.restore(is_foreign, alone):
                 restored = each.name
         for x in self.objects.values():

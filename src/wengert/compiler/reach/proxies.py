@@ -50,7 +50,6 @@ from wengert.compiler.reach.attributes import (
 )
 from wengert.compiler.reach.frozen import Frozen
 from wengert.compiler.reach.places import Places
-from wengert.compiler.reach.randomness import is_alone
 from wengert.compiler.traced import (
     FLOATS,
     STANDINS,
@@ -488,12 +487,12 @@ class Proxies:
 
     # -- after the run ------------------------------------------------------------------------------------------------
 
-    def restore(self) -> str:
+    def restore(self, alone: bool) -> str:
         """Set back what this run has changed of objects that have no proxy. Return the name of such an object; empty if
         there is none.
 
-        While other threads run, which may change them too, only what is of this run alone is taken out: proxies, traced
-        numbers, and what holds such.
+        Unless it ran `alone`, another thread may have changed them too: then only what is of this run alone is taken
+        out: proxies, traced numbers, and what holds such.
         """
         proxies = {id(proxy) for x, proxy in self._proxies.values() if proxy is not x}
         clean: set[int] = set()
@@ -519,7 +518,7 @@ class Proxies:
             clean.update(reached)
             return False
 
-        return self.frozen.restore(is_foreign, is_alone())
+        return self.frozen.restore(is_foreign, alone)
 
     def release(self) -> None:
         """Let go of everything but the places."""

@@ -6,10 +6,10 @@ import functools
 import random
 import zlib
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
 from operator import attrgetter, is_, methodcaller
-from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from wengert.compiler import policy
 from wengert.compiler.call import MISSING, CallPath, attributes_of, dict_of, look
 from wengert.compiler.code import LRU_CACHE, PLAIN, SIGNATURES, is_known, is_python
 from wengert.compiler.reach.attributes import (
+    ARGS,
     CELL,
     READS_ALL,
     closes_over,
@@ -38,12 +39,16 @@ CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), 
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
 OF_NUMPY = (np.generic, np.ufunc, type(np.mean))
+CHANGING = frozenset(["weakref", "_weakrefset", "numpy"])  # packages of classes whose code is not followed
 COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
 BINDING = (MethodType, BuiltinFunctionType, MethodWrapperType, functools.partial, CallPath)  # they are what they hold
 STATES: dict[Any, Callable[[Any], Any]] = {  # what may change of an object of a type written in C
     list: lambda x: [*list.__iter__(x)],
     deque: lambda x: [*deque.__iter__(x)],
+    OrderedDict: lambda x: [*OrderedDict.__iter__(x), *OrderedDict.values(x)],
     dict: lambda x: [*dict.__iter__(x), *dict.values(x)],
+    MappingProxyType: lambda x: [*x.keys(), *x.values()],
+    BaseException: lambda x: [*ARGS(x)],
     set: frozenset,
     bytearray: bytes,
     array: bytes,
@@ -56,6 +61,8 @@ STATES: dict[Any, Callable[[Any], Any]] = {  # what may change of an object of a
 class Snapshot:
     """The objects that code reaches by the names in it, and what may change of them.
 
+    Many fields: what is reached grows with each name in the code, so what is known of it so far is kept together.
+
     Args:
         cached: takes the ids of the code of functions whose results are kept.
 
@@ -64,7 +71,7 @@ class Snapshot:
         objects: the objects, by identity.
         mentioned: the names in the code.
         reads_all: True if the code may read all attributes of an object, not only those that it names.
-        walks_all: True if it computes names of attributes, so that all are noted.
+        walks_all: True if it computes names of attributes: like `reads_all` it lets all be noted.
         uses_numpy: True if it reaches NumPy, or arrays: what they compute may raise as `np.seterr` says.
     """
 
@@ -82,7 +89,7 @@ class Snapshot:
         self._noted: dict[int, set[str]] = {}  # the names of attributes that were noted, by the object's identity
         self._reached: int = 0  # objects, Values in lists aside
         self._classes: set[type] = set()
-        self._kinds: dict[type, bool] = {}  # those of objects; see `_keeps_to_itself`
+        self._kinds: dict[type, bool] = {}  # those of objects; see `_changes_unseen`
 
     # -- before the run, and before code runs for the first time ------------------------------------------------------
 
@@ -118,7 +125,7 @@ class Snapshot:
         """Note one object, and return what can be reached from it. No code of its class runs."""
         if issubclass(kind, Value):
             self._note_value(x)
-            return ()
+            return self._of_subclass(x, kind, name) if is_python(kind) else ()
         if kind is FunctionType:
             for free, cell in closes_over(x):
                 self.keep(cell, free, lambda cell: [look(CELL, cell, None)])
@@ -128,8 +135,10 @@ class Snapshot:
                 self._cached.add(id(x.__wrapped__.__code__))
             self.keep(x, f"the cache of {name}", lambda x: x.cache_info()[1::2])
             return held_by(x, name)
-        if issubclass(kind, BINDING) or issubclass(kind, (tuple, frozenset)):
+        if issubclass(kind, BINDING):
             return held_by(x, name)
+        if issubclass(kind, (tuple, frozenset)):
+            return [*held_by(x, name), *self._of_subclass(x, kind, name)]
         if kind in (attrgetter, methodcaller):  # their names are not in any code
             self.walks_all = True
             return [pair for y, of in list(self._with_attributes) for pair in self._attributes(y, of, set())]
@@ -146,14 +155,17 @@ class Snapshot:
             self.keep(x, name, STATES[base])
             if base in (list, deque):
                 self._note_values(x)
-            own_attributes = self._object(x, name) if base in (list, deque, dict) and kind not in STATES else []
-            return [*held_by(x, name), *own_attributes]
+            return [*held_by(x, name), *self._of_subclass(x, kind, name)]
         elif issubclass(kind, CONSUMED) or (has(x, "__next__") and not is_python(kind)):
             self.effect = self.effect or f"it reads {name}, an iterator, which can be read once: make a list of it"
         else:
             self.uses_numpy |= issubclass(kind, OF_NUMPY)
             return [(kind, kind.__name__), *self._object(x, name)]
         return ()
+
+    def _of_subclass(self, x: Any, kind: Any, name: str) -> list[tuple[Any, str]]:
+        """Note of an object of a subclass that is written in Python its attributes, and return these and its class."""
+        return [(kind, kind.__name__), *self._object(x, name)] if is_python(kind) else []
 
     def _note_value(self, x: Value) -> None:
         self._values.append((x, x._data, x.grad))
@@ -166,6 +178,8 @@ class Snapshot:
                 self._note_value(item)
 
     def _class(self, x: type, name: str) -> Iterator[tuple[Any, str]]:
+        if is_python(type(x)) and not is_known_class(type(x)):
+            yield type(x), name
         for base in x.__mro__:
             if is_python(base) and base not in self._classes:
                 self._classes.add(base)
@@ -175,12 +189,11 @@ class Snapshot:
                     if has(part, "__call__") or not n.startswith("__"):
                         yield part, n
 
-    def _keeps_to_itself(self, kind: type) -> bool:
-        """Return True if a class of Python has methods whose code is not followed: no name in the code of the function
-        tells what they change.
-        """
+    def _changes_unseen(self, kind: type) -> bool:
+        """Return True if methods whose code is not followed may change objects of a class, as no name tells."""
         if kind not in self._kinds:
-            self._kinds[kind] = any(is_python(base) and is_known_class(base) for base in kind.__mro__)
+            packages = [base.__module__.partition(".")[0] for base in kind.__mro__ if is_python(base)]
+            self._kinds[kind] = not CHANGING.isdisjoint(packages)
         return self._kinds[kind]
 
     def _object(self, x: Any, name: str) -> list[tuple[Any, str]]:
@@ -194,11 +207,12 @@ class Snapshot:
         if issubclass(type(x), ModuleType):
             there = dict_of(x)
             if is_known(there):
-                self.uses_numpy |= str(there.get("__name__")).partition(".")[0] == "numpy"
+                if str(there.get("__name__")).partition(".")[0] == "numpy":  # a constant of it computes nothing
+                    self.uses_numpy |= any(callable(there.get(n)) for n in named)
                 return []
             self.keep(x, name, lambda x: [dict_of(x).get(n, MISSING) for n in named])
             return [(there[n], f"{name}.{n}") for n in named if n in there]
-        if self.reads_all or self.walks_all or walks(type(x), self.mentioned) or self._keeps_to_itself(type(x)):
+        if self.reads_all or self.walks_all or walks(type(x), self.mentioned) or self._changes_unseen(type(x)):
             every, noted = attributes_of(x), self._noted.get(id(x), set())  # these may have changed meanwhile
             self.keep(x, name, lambda x: tuple(attributes_of(x)))
             self.keep(x, name, lambda x: [own(x, n) for n in every if n not in noted])
@@ -217,8 +231,9 @@ class Snapshot:
 
     def has_changed_values(self) -> bool:
         """Return True if the number or the gradient of a Value is another one."""
-        now = [(x, x._data, x.grad) for x, _, _ in self._values]
-        return now != self._values and repr(now) != repr(self._values)  # as text nan equals nan
+        now = [(x._data, x.grad) for x, _, _ in self._values]
+        then = [(number, gradient) for _, number, gradient in self._values]
+        return now != then and repr(now) != repr(then)  # as text nan equals nan
 
 
 def _bytes_of(x: Any) -> Any:

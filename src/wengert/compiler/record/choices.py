@@ -130,7 +130,10 @@ def picks_of(runs: Sequence[Any]) -> list[Pick]:
         picks.append(Pick(user, at - int(starts[user]), index, tuple(candidates)))
     outs = [[run.nodes.place[id(x)] for x in run.results] for run in runs]
     asked = [
-        [(str(g.without_values()), *side) for g, side in zip(run.compared.guards, run.compared.sides, strict=True)]
+        [
+            (str(g.without_values()), *side)
+            for g, side in zip(run.comparisons.guards, run.comparisons.sides, strict=True)
+        ]
         for run in runs
     ]
     if any(out != outs[0] for out in outs) or any(guards != asked[0] for guards in asked):

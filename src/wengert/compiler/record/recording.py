@@ -22,7 +22,7 @@ from wengert.compiler.reach import PurityCheck
 from wengert.compiler.record.choices import other_integers, picks_of
 from wengert.compiler.record.differentiate import operations
 from wengert.compiler.record.layout import ResultLayout, flat_result
-from wengert.compiler.record.run import Run
+from wengert.compiler.record.run import RecordedRun
 from wengert.compiler.record.specialization import Guards, Specialization
 from wengert.compiler.record.structure import Aux, Parts, Structure, kind_of, take_apart
 from wengert.compiler.record.uncompiled import Uncompiled
@@ -37,6 +37,8 @@ ATTEMPTS = 3  # how many choices of other integers are tried
 
 class Candidate:
     """A recorded run of a function, from which a specialization is made once it is lifted.
+
+    Many fields: those of the run are set once, those of its program once, by `lift`; none changes after that.
 
     Args:
         run: the recorded run.
@@ -59,7 +61,7 @@ class Candidate:
     """
 
     def __init__(
-        self, run: Run, picks: list[Pick], result: Any, parts: Parts | None, structure: Structure | None
+        self, run: RecordedRun, picks: list[Pick], result: Any, parts: Parts | None, structure: Structure | None
     ) -> None:
         self.nodes: int = run.nodes.size
         self.recorded: int = max(run.recorded, run.nodes.size)
@@ -79,7 +81,7 @@ class Candidate:
         self.leaves: list[Any] = one if parts is None else [*parts.leaves]
         self.values: list[Any] = []
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
-        self.guards: Guards = Guards(run.guards_in_words(), run.compared.sides)
+        self.guards: Guards = Guards(run.guards_in_words(), run.comparisons.sides)
         self.differentiation: Any = None  # of the program, if a derivative is compiled: see `derived`
         self.began: int = 0  # when the function itself began, in ticks
         self.has_nested: bool = bool(run.outputs.nested)
@@ -87,7 +89,7 @@ class Candidate:
         self.elsewhere: list[Any] = run.identities.elsewhere  # what it read, but not from its arguments, if it may tell
         self._before: list[float] = [value._data for value in run.nodes.graph.values[: run.nodes.given]]
         self._picks: list[Pick] = picks
-        self._run: Run | None = run
+        self._run: RecordedRun | None = run
         self._backward: Program | None = None
 
     @property
@@ -140,7 +142,7 @@ class Candidate:
             self._run, self._before = None, []  # frees the graph
         return self.lifted
 
-    def _uncompiled(self, run: Run, captured: set[int]) -> Uncompiled | None:
+    def _uncompiled(self, run: RecordedRun, captured: set[int]) -> Uncompiled | None:
         """Keep the operations, for derivatives that are not finite; None if not all can be computed again so."""
         one_or_none = self.structure is None or self.kind is not Value
         if self.nodes < policy.AGAIN or one_or_none or self.is_derivative or run.choices.extents:
@@ -224,7 +226,7 @@ def record(
         TooLarge: it was broken off.
     """
     layout = ResultLayout.of(result, keep_tuples) if arguments.signature.batched else None
-    trace = partial(Run, function, arguments, example, watch, layout, room=room)
+    trace = partial(RecordedRun, function, arguments, example, watch, layout, room=room)
     parts = None if arguments.signature.batched else take_apart(result)
     try:
         run = _nested(trace) if nests else None
@@ -248,7 +250,7 @@ def record(
         run = trace(fixed=True)
     for attempt in range(ATTEMPTS if run.choices.extents else 0):
         try:
-            others = other_integers(run.inputs.integers, run.compared.guards, attempt)
+            others = other_integers(run.inputs.integers, run.comparisons.guards, attempt)
             picks = picks_of([run, *[trace(each) for each in others]])
             break
         except Exception:  # other integers take another branch, or raise: then each gets a specialization
@@ -265,7 +267,7 @@ def record(
     return Candidate(run, picks, result, parts, structure)
 
 
-def _nested(trace: Callable[..., Run]) -> Run | None:
+def _nested(trace: Callable[..., RecordedRun]) -> RecordedRun | None:
     """Record with programs of their own for derivatives that are returned; None if that is impossible."""
     try:
         run = trace(nests=True)

@@ -14,7 +14,7 @@ import numpy as np
 from wengert.compiler.arguments import Arguments
 from wengert.compiler.code import BY_TYPE, constants_of, is_standard, place_of
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
-from wengert.compiler.reach import CallTrace, Proxies, PurityCheck
+from wengert.compiler.reach import CallTrace, Proxies, PurityCheck, is_alone
 from wengert.compiler.record.choices import Choices
 from wengert.compiler.record.inputs import Inputs
 from wengert.compiler.record.layout import ResultLayout
@@ -27,7 +27,7 @@ from wengert.derivatives import result_of
 from wengert.engine import Value
 from wengert.graph import Graph
 
-__all__ = ["Run"]
+__all__ = ["RecordedRun"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -44,7 +44,7 @@ class Identities(NamedTuple):
     shares_floats: bool
 
 
-class Compared(NamedTuple):
+class Comparisons(NamedTuple):
     """The guards that compare what depends on Values, the positions of their sides in `nodes`, or -1, and the nodes."""
 
     guards: list[Guard]
@@ -74,10 +74,10 @@ class Nodes:
         self.size: int = len(Graph(*results)) if items else len(self.graph)
         self.place: dict[int, int] = dict(zip(distinct, self.graph.outputs, strict=True))
         self.given: int = bisect_left(self.graph.values, began, key=_age)
-        self._kept: Any = (distinct, items)  # alive, so that no id is reused
+        self._alive: Any = (distinct, items)  # so that no id is reused
 
 
-class Run:
+class RecordedRun:
     """One recorded run of a function.
 
     Args:
@@ -132,8 +132,8 @@ class Run:
         self.recorder.open = True  # to make operands of the last results
         self.choices: Choices = Choices(self.recorder, self.inputs)
         self.outputs: Outputs = Outputs(result, self.inputs, self.recorder, layout, self.batched, self.choices.chosen)
-        self.compared: Compared = self._compared()
-        for nodes in (self.outputs.values, self.outputs.auxiliary, self.compared.nodes):
+        self.comparisons: Comparisons = self._comparisons()
+        for nodes in (self.outputs.values, self.outputs.auxiliary, self.comparisons.nodes):
             nodes[:] = [x * 1.0 if id(x) in self.choices.chosen else x for x in nodes]
         self.recorder.open = False
         self.identities: Identities = Identities([], None, False)
@@ -157,12 +157,13 @@ class Run:
             return arguments.call(clone, example, self.inputs.proxy, lambda x: proxies.proxy(x, "an argument"))
 
         path = self.recorder.path = CallTrace(watch.path.cached, proxies)
+        alone = is_alone()
         try:
             with tracing(self.recorder):
                 result = result_of(path.follow(call))
         finally:
             self.recorder.open = False
-            changed = proxies.restore()
+            changed = proxies.restore(alone and is_alone())
         self.recorded: int = operations_since(self.recorder.began)
         if self.recorder.is_broken_off:  # whatever the function has made of it
             raise TooLarge
@@ -182,14 +183,14 @@ class Run:
             raise Unrecordable(f"control flow differed while it was recorded, at {at}: {instead}")
         return result
 
-    def _compared(self) -> Compared:
+    def _comparisons(self) -> Comparisons:
         every = self.recorder.guards.values()
         guards = [guard for guard in every if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
         nodes = [side for guard in guards for side in (guard.left, guard.right) if isinstance(side, Value)]
         distinct = {id(side): side for side in nodes}
         number = {each: n for n, each in enumerate(distinct)}
         sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in guards]
-        return Compared(guards, sides, list(distinct.values()))
+        return Comparisons(guards, sides, list(distinct.values()))
 
     def _identities(self, arguments: Arguments, watch: PurityCheck, fixes_floats: bool) -> Identities:
         constants, floats = constants_of(watch.ran), self.places.floats()
@@ -206,14 +207,14 @@ class Run:
         of_nested = [x for each in nested for _, before in each.inputs.values() for x in before]
         every = [x for graph in self.of_nested for x in graph.values]
         of_nested += [x for x in every if x._made < began or id(x) in captured]
-        results = [*self.outputs.values, *self.compared.nodes]
+        results = [*self.outputs.values, *self.comparisons.nodes]
         roots = [*inputs, *self.results, *self.choices.items, *of_nested]
         self.nodes: Nodes = Nodes(roots, self.choices.items, results, began)
 
     @property
     def results(self) -> list[Value]:
         """All nodes that the run has come to: the results, the auxiliary ones, and those that it compares."""
-        return [*self.outputs.values, *self.outputs.auxiliary, *self.compared.nodes]
+        return [*self.outputs.values, *self.outputs.auxiliary, *self.comparisons.nodes]
 
     def wraps(self, name: str) -> bool:
         """Return True if negative integers of an argument may count from the end: all lists have one length, and the
@@ -229,7 +230,7 @@ class Run:
     def guards_in_words(self) -> list[Guard]:
         """Return the guards for keeping, described in words: inputs and captures by name, other numbers by value."""
         names, described = self.inputs.names, []
-        for guard in self.compared.guards:
+        for guard in self.comparisons.guards:
             sides = (guard.left, guard.right)
             both = [names.get(id(x)) or (isinstance(x, Value) and self.places.name_of(x)) or x for x in sides]
             left, right = [side._data if isinstance(side, Value) else side for side in both]
@@ -252,8 +253,8 @@ class Run:
             outputs["out"] = run.own, _squeezed(run.own)
         if run.auxiliary_shape is not None:
             outputs["auxiliary"] = run.auxiliary, run.auxiliary_shape
-        if self.compared.nodes:
-            outputs["sides"] = self.compared.nodes, (len(self.compared.nodes),)
+        if self.comparisons.nodes:
+            outputs["sides"] = self.comparisons.nodes, (len(self.comparisons.nodes),)
         for n, each in enumerate(run.nested):
             for name, (_, before) in each.inputs.items():
                 outputs[f"{name} of {n}"] = before, _squeezed(before)

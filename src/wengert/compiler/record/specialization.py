@@ -132,6 +132,11 @@ class Guards(NamedTuple):
 
 @dataclass(eq=False)
 class Specialization(Executable):
+    """A specialization: runs where its guards pass.
+
+    Many fields, set once: the program, what it was recorded with, and what builds its results.
+    """
+
     kernel: Kernel
     lifted: Lifted
     parameters: tuple[Any, ...]

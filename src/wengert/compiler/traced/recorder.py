@@ -99,6 +99,11 @@ class Mixed:
 
 @dataclass
 class Recorder:
+    """Records what is computed from traced numbers, the guards of comparisons, and why it was stopped.
+
+    Many fields: what one thread's recording has come to, to which every tracer adds, each part by one method.
+    """
+
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
     picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # indices and their items
     fallback_reason: str = ""

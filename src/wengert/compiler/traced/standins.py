@@ -76,6 +76,8 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
             return function(*map(concrete, xs))
         numbers = [*map(number_of, xs)]
         tracer = recorded(row, BY_NAME[row](*numbers), *xs)
+        if not is_traced(tracer):  # the run has ended
+            return function(*numbers)
         finite = tracer.recorder.guard("within", tracer, FINITE)
         if not finite and row in ONE_FAULT and tracer.recorder.guard("within", xs[0], FINITE):
             function(*numbers)  # raises, as for every such number

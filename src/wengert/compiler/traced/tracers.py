@@ -438,6 +438,8 @@ def _computed(name: str, *xs: Any) -> Any:
         has_complex_or_text = any(isinstance(x, (complex, str, bytes)) for x in xs)
         return PYTHON[name](*map(concrete, xs)) if has_complex_or_text else NotImplemented
     recorder = _recorder_of(xs)
+    if not recorder.open:
+        return PYTHON[name](*numbers)
     by_numpy = any(isinstance(x, np.generic) for x in numbers)
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
     if divides and not recorder.guard("ne", xs[1], 0.0):  # Python raises, NumPy does not
@@ -457,16 +459,14 @@ def _computed(name: str, *xs: Any) -> Any:
         x, y = map(as_operand, xs)
         multiple = x - BY_NAME["remainder"](x, y)
         exactly = Number(recorder, numbers[0] - numbers[0] % numbers[1], multiple)
-        is_whole = isinstance(result, (int, np.integer)) and recorder.open
-        if is_whole and not recorder.guard("within", exactly, EXACT):
+        if isinstance(result, (int, np.integer)) and not recorder.guard("within", exactly, EXACT):
             return PYTHON[name](*map(concrete, xs))
         tracer = Number(recorder, result, BY_NAME["round"](multiple / y))
     else:
         tracer = recorded(name, result, *xs)
     if isinstance(result, (int, np.integer)):
-        if recorder.open:
-            tracer.most = _most(name, *xs)
-        if isinstance(result, np.integer) and recorder.open:
+        tracer.most = _most(name, *xs)
+        if isinstance(result, np.integer):
             if not _fits(recorder, tracer, type(result)):
                 return PYTHON[name](*map(concrete, xs))
         elif not tracer.most <= EXACT and not recorder.guard("within", tracer, EXACT):

@@ -59,6 +59,8 @@ class Cluster:
 class Folding:
     """A graph with its parts; `picture` draws one of them.
 
+    Many fields, set once: what is asked of the graph for each picture is computed for all.
+
     Args:
         graph: the computation.
         limit: the largest number of boxes in a picture, without those outside its part.

@@ -42,7 +42,10 @@ def module(program: Program, back: Program, wanted: Sequence[Array], width: int,
 
 
 class _Layout:
-    """The memory of both functions: `both` runs the code of `forward`, then the reverse sweep."""
+    """The memory of both functions: `both` runs the code of `forward`, then the reverse sweep.
+
+    Many fields: where everything lies in memory; a layout lives while one program is lowered.
+    """
 
     def __init__(self, to: LLVM, program: Program, back: Program, wanted: Sequence[Array]) -> None:
         self.to = to

@@ -171,8 +171,8 @@ class Shares(NamedTuple):
 class DeviceBatches:
     """The steps of an epoch's batches on the devices of a mesh: a kernel of `FlatSteps`, as `Batches` is.
 
-    What changes during an epoch is the numbers on the devices, `since`, `unread` and `correct`; the loop and the rows
-    are those of an epoch, and everything else is set once.
+    Many fields: the numbers on the devices, `since`, `unread` and `correct` change during an epoch; the loop and the
+    rows are those of an epoch, and everything else is set once.
 
     Args:
         losses: the specializations of the loss.
