@@ -7,6 +7,7 @@ twice. A specialization is added if it gives the recorded result.
 from __future__ import annotations
 
 import functools
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
 from wengert.compiler import check, policy, report
 from wengert.compiler.arguments import Arguments, Reader
+from wengert.compiler.backends import source_of
 from wengert.compiler.cache import Cache
 from wengert.compiler.call import CacheEntry, same
 from wengert.compiler.fallback import DIFFERS, Fallback
@@ -364,6 +366,9 @@ class Specializer:
         if specialization.min_examples > 1 and not entry.signature.batched:
             entry.is_eager, entry.clause, entry.latest = True, specialization.clause, specialization  # for `source`
             return
+        if log.isEnabledFor(logging.DEBUG):
+            text = source_of(specialization, self.fallback.name, "numpy", True)
+            log.debug("%s: the program for %s:\n%s", self.fallback.name, entry.signature, text)
         specialization.began = candidate.began
         guards_pass, fault = self._fault(specialization, candidate, entry)
         if fault:
