@@ -49,10 +49,8 @@ def cache_folder() -> Path | None:
     base = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(base):
         return Path(base, "wengert")
-    try:
-        return Path(Path.home(), ".cache", "wengert")
-    except RuntimeError:  # there is no home folder
-        return None
+    home = os.path.expanduser("~")
+    return None if home == "~" else Path(home, ".cache", "wengert")
 
 
 def digest(*parts: bytes) -> str:

@@ -309,7 +309,8 @@ class _Writer:
         result, _ = self.text(self.structure.tree)
         lines = [*self.lines, f"return {result}"]
         exec("def build(r, v, o):\n    " + "\n    ".join(lines), self.space)
-        return self.space["build"], *[any(re.search(rf"\b{name}\b", line) for line in lines) for name in "ro"]
+        names = {*re.findall(r"\w+", " ".join(lines))}
+        return self.space["build"], "r" in names, "o" in names
 
     def named(self, x: Any) -> str:
         name = self.names.setdefault(id(x), f"x{len(self.names)}")

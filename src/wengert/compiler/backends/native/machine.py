@@ -9,7 +9,6 @@ from collections.abc import Callable
 from ctypes.util import find_library
 from functools import cache
 from itertools import count
-from pathlib import Path
 from typing import Any
 from weakref import ref
 
@@ -86,10 +85,10 @@ def _c_functions() -> dict[str, int]:
 @cache
 def description() -> str:
     """Return what object code depends on besides the program: LLVM, the machine, the compiler's sources."""
-    package = Path(__file__).parents[3]
+    package = __file__.rsplit(os.sep, 4)[0]
     lowering = hashlib.sha256()
     for folder in ("ops", "compiler/ir", "compiler/backends"):
-        for at, folders, names in os.walk(package / folder):
+        for at, folders, names in os.walk(f"{package}/{folder}"):
             folders.sort()
             for name in sorted([name for name in names if name.endswith(".py")]):
                 with open(f"{at}/{name}", "rb") as file:
