@@ -200,3 +200,25 @@ def test_integers_of_a_list_choose_one_way_and_count_another(backend: str) -> No
     for places, k in [([n % 6, (n * n) % 6], (-1.0) ** n) for n in range(24)] + [([-1, 2], 0.5), ([-6, -5], 0.5)]:
         same(compiled(places, k), f(places, k), table)
     lifted(compiled)
+
+
+def test_an_integer_chooses_from_a_list_of_one() -> None:
+    """It equals another one, so both move together when other integers are tried: but this one cannot."""
+    several, one = [Value(1.0), Value(2.0)], [Value(3.0)]
+
+    def f(x: float, i: int, j: int) -> Any:
+        total = several[i] * x + one[j]
+        return total if i == j else total * 2.0
+
+    compiled = wengert.compile(f)
+    for x, i, j in [(1.0, 0, 0), (2.0, 0, 0), (0.5, 1, 0), (1.5, 0, 0), (2.5, 1, 0), (3.0, 1, 0), (3.5, 0, 0)]:
+        assert compiled(x, i, j).data == pytest.approx(f(x, i, j).data)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_power_of_integers_of_numpy_is_nan_where_numpy_says_so(backend: str) -> None:
+    compiled = wengert.compile(lambda n: n**1.5, backend=backend)
+    with np.errstate(invalid="ignore"):
+        for n in [3, 2, 5, 7, 4, 3, 6, -2, 9, -3]:
+            wanted = np.int64(n) ** 1.5
+            assert compiled(np.int64(n)) == pytest.approx(wanted, nan_ok=True)

@@ -426,7 +426,7 @@ class Workspace:
                 else:  # a copy, see `_point_array`
                     given[n] = self.rows.view(numpy.int64)[start : start + x.size].reshape(x.shape)
             elif spec.bounds[n] == 0:
-                given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
+                given[n] = numpy.float64(ieee.whole(x)) if isinstance(x, int) else x.astype(float)
                 if not numpy.all(abs(given[n]) < 2.0**53):
                     return False
             elif type(x) is float:

@@ -66,7 +66,7 @@ def other_integers(integers: Sequence[Integer], guards: Sequence[Guard], attempt
     moving = [n for n, integer in enumerate(integers) if integer.extent > 1 and n not in held]
     moving += sorted({n for places in equal if not places.isdisjoint(moving) for n in places} - {*moving})
     extents = [integers[n].extent for n in moving]
-    radix = min([extent for extent in extents if extent], default=2)
+    radix = max(2, min([extent for extent in extents if extent], default=2))
     count = next(n for n in itertools.count(1) if radix**n > len(moving))
     codes = range(1, min(radix**count, len(moving) + SPARE))
     free = [[code // radix**n % radix for n in range(count)] for code in (*codes[attempt:], *codes[:attempt])]

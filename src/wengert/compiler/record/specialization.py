@@ -109,7 +109,8 @@ class Guards(NamedTuple):
         lines = []
         for line, guards in _by_line(self.guards).items():
             words = list(dict.fromkeys(guard.words for guard in guards))
-            more = [f"and {len(words) - SHOWN} others"] if words[SHOWN:] else []
+            rest = len(words) - SHOWN
+            more = [f"and {rest} {'other' if rest == 1 else 'others'}"] if rest > 0 else []
             lines.append(f"{line}: {', '.join(words[:SHOWN] + more)}")
         return lines
 

@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable
 from ctypes.util import find_library
 from functools import cache
-from itertools import count
+from importlib.metadata import version
+from itertools import count as counting
 from typing import Any
 from weakref import ref
 
@@ -31,7 +32,7 @@ STRAIGHT, LONG = 10_000, 30_000
 COMPILING, PER_CHARACTER = 8 * MIB, 60
 LINKING, PER_BYTE = 4 * MIB, 8
 
-_numbers = count()
+_numbers = counting()
 # The libraries in use. Others are freed by the next call of `linked`, not by the garbage collector: it may run while
 # the calls of a user's function are traced, and a call of LLVM would count as the function's own.
 _libraries: dict[ref[Loaded], Any] = {}
@@ -86,13 +87,16 @@ def _c_functions() -> dict[str, int]:
 def description() -> str:
     """Return what object code depends on besides the program: LLVM, the machine, the compiler's sources."""
     package = __file__.rsplit(os.sep, 4)[0]
-    lowering = hashlib.sha256()
+    lowering, count = hashlib.sha256(), 0
     for folder in ("ops", "compiler/ir", "compiler/backends"):
         for at, folders, names in os.walk(f"{package}/{folder}"):
             folders.sort()
             for name in sorted([name for name in names if name.endswith(".py")]):
                 with open(f"{at}/{name}", "rb") as file:
                     lowering.update(file.read())
+                count += 1
+    if not count:  # there are no sources, as in an archive
+        lowering.update(version("wengert").encode())
     parts = (llvmlite.__version__, llvm.llvm_version_info, llvm.get_process_triple(), llvm.get_host_cpu_name())
     return repr((*parts, _features(), lowering.hexdigest()))
 
