@@ -47,7 +47,7 @@ from wengert.engine import Value
 
 __all__ = ["Frozen"]
 
-NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, *_ = KINDS
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL = KINDS[:6]
 CONSTANT: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath)
 SEEN: tuple[type, ...] = (*CONSTANT, BaseException, SimpleNamespace)  # their attributes may change, and are noted
 
@@ -62,6 +62,8 @@ class Contents:
         self.x: Any = x
         self.name: str = name
         self.base: Any = next(kind for kind in type(x).__mro__ if not is_python(kind))
+        self.keys: list[Any]
+        self.values: list[Any]
         self.keys, self.values = self._contents()
 
     def _contents(self) -> tuple[list[Any], list[Any]]:

@@ -38,7 +38,7 @@ _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
-OF_NUMPY = (np.generic, np.ufunc, type(np.mean))
+OF_NUMPY: tuple[type, ...] = (np.generic, np.ufunc, type(np.mean))
 CHANGING = frozenset(["weakref", "_weakrefset", "numpy"])  # packages of classes whose code is not followed
 COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # they look up computed names
 BINDING = (MethodType, BuiltinFunctionType, MethodWrapperType, functools.partial, CallPath)  # they are what they hold

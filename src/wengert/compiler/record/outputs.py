@@ -65,6 +65,7 @@ class Outputs:
         if not batched and isinstance(result, Value):
             is_given = id(result) in self.passed or result._made < recorder.began
             self.parts = Parts(result) if is_given and id(result) not in chosen else None  # returned as it is
+        self.shape: tuple[int, ...] | None
         self.shape, numbers = flat_result(result)
         if layout is not None:
             if layout.leaves(result) is None:
@@ -79,6 +80,7 @@ class Outputs:
         self.kinds: list[str] = [_kind(x, recorder, asks) for x in numbers]
         self.is_doubtful: bool = self.shape != () and any(is_traced(x) and x.doubt for x in numbers)
         auxiliary = result.auxiliary if isinstance(result, Aux) else None
+        self.auxiliary_shape: tuple[int, ...] | None
         self.auxiliary_shape, of_auxiliary = (None, []) if auxiliary is None else flat_result(auxiliary)
         self.auxiliary: list[Value] = [_as_value(x) for x in of_auxiliary]
         sources = {id(x.source): x.source for x in numbers if type(x) is Pending}

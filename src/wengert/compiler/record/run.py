@@ -14,7 +14,7 @@ import numpy as np
 from wengert.compiler.arguments import Arguments
 from wengert.compiler.code import BY_TYPE, constants_of, is_standard, place_of
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
-from wengert.compiler.reach import CallTrace, Proxies, PurityCheck, is_alone
+from wengert.compiler.reach import CallTrace, Places, Proxies, PurityCheck, is_alone
 from wengert.compiler.record.choices import Choices
 from wengert.compiler.record.inputs import Inputs
 from wengert.compiler.record.layout import ResultLayout
@@ -123,7 +123,8 @@ class RecordedRun:
         self.recorder.nests = nests
         follow_rules(watch.ran)
         proxies = Proxies(self.recorder, watch, signature.objects(), signature.tells_objects, fixes_floats)
-        self.recorder.proxies, self.places = proxies, proxies.places
+        self.recorder.proxies = proxies
+        self.places: Places = proxies.places
         self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed)
         result = self._run(function, arguments, example, watch, proxies)
         self.uses_numpy: bool = self.recorder.uses_numpy or watch.before.uses_numpy
