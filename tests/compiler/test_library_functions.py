@@ -9,6 +9,7 @@ import hashlib
 import math
 import random
 import statistics
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -287,3 +288,24 @@ def test_a_function_where_a_mask_is_true_has_the_gradients_of_values() -> None:
     for row in ([1.0, 2.0, -3.0], [1.0, -2.0, -3.0]) * 5:
         same(compiled(row), plain(row), [W, *PARAMETERS])
     lifted(compiled)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize(
+    "kind", [int, np.int64, lambda n: np.array([n, 2 * n + 1]), float], ids=["int", "int64", "array", "float"]
+)
+@pytest.mark.parametrize(
+    "name", sorted(n for n, f in vars(np).items() if isinstance(f, np.ufunc) and (f.nin, f.nout) == (1, 1))
+)
+def test_a_function_of_integers_gives_what_numpy_gives(name: str, kind: Any, backend: str) -> None:
+    """Recorded where floats and integers give the same, as 1 and -1 do for most, and called for others."""
+    w, ufunc = Value(0.75), getattr(np, name)
+    compiled = wengert.compile(lambda x: w * np.ravel(ufunc(x))[0], backend=backend)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for n in [1, 1, -1, -1, 1, 2, -3, 5, 4, 3]:
+            try:
+                wanted = 0.75 * float(np.ravel(ufunc(kind(n)))[0])
+            except TypeError:
+                return  # not of these numbers
+            assert compiled(kind(n)).data == pytest.approx(wanted, rel=1e-12, nan_ok=True), n

@@ -327,7 +327,9 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
             plain = [_as_objects(_as_mask(x)) for x in plain]
         mask = np.frompyfunc(asked, ufunc.nin, 1, **({} if method == "__call__" else {"identity": None}))
         return _as_mask((mask if method == "__call__" else mask.reduce)(*plain, **options))
-    if bools:  # the result has a narrower dtype
+    if bools or (
+        own == "reciprocal" and _are_integers(plain)
+    ):  # the result has another dtype than the table's function
         return getattr(ufunc, method)(*map(_as_numbers, xs), **options)
     function: Any = PYTHON.get(name) if name in BY_NAME else None
     if function is None and not any(isinstance(item, Value) for x in plain for item in np.ravel(x)):
@@ -457,6 +459,11 @@ def _kind_of(x: Any) -> Any:
 def _has_bools(x: Any) -> bool:
     """Return True for a bool, or an array of bools."""
     return x.dtype == np.bool_ if isinstance(x, np.ndarray) else is_bool(number_of(x))
+
+
+def _are_integers(arrays: list[Any]) -> bool:
+    """Return True if NumPy computes in integers: of 1 / x they are 0, but for 1 and -1."""
+    return all(isinstance(number_of(item), (int, np.integer)) for x in arrays for item in np.ravel(x))
 
 
 def _as_mask(x: Any) -> Any:
