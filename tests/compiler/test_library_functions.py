@@ -309,3 +309,28 @@ def test_a_function_of_integers_gives_what_numpy_gives(name: str, kind: Any, bac
             except TypeError:
                 return  # not of these numbers
             assert compiled(kind(n)).data == pytest.approx(wanted, rel=1e-12, nan_ok=True), n
+
+
+@pytest.mark.parametrize("other", [2, 2.5, -3, 0, True, np.int64(2), np.array([2, 3])], ids=repr)
+@pytest.mark.parametrize("kind", [int, np.int64, lambda n: [n, 3], float], ids=["int", "int64", "list", "float"])
+@pytest.mark.parametrize("name", ["power", "float_power", "divide", "floor_divide", "remainder", "fmod", "left_shift"])
+def test_a_function_of_two_integers_gives_what_numpy_gives(name: str, kind: Any, other: Any) -> None:
+    """NumPy's integers have 64 bits and may be divided by 0; Python's power of 2 to one of them would not end."""
+    w, ufunc = Value(0.75), getattr(np, name)
+
+    def function(x: Any) -> Any:
+        result = np.ravel(ufunc(other, x))
+        return [w * item for item in np.concatenate([result, np.ravel(ufunc(x, other))])]
+
+    def outcome(f: Any, x: Any) -> Any:
+        try:
+            return [getattr(item, "data", item) for item in f(x)]
+        except (TypeError, ValueError) as error:  # of these numbers
+            return str(error)
+
+    compiled = wengert.compile(function, backend="numpy")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # some of it runs uncompiled
+        for n in [1, 1, 2, 2, 3, 0, -1, -2, 5, 2**31, 2**53 + 1, 10**17]:
+            got, want = outcome(compiled, kind(n)), outcome(function, kind(n))
+            assert got == (want if isinstance(want, str) else pytest.approx(want, rel=1e-12, abs=0, nan_ok=True)), n

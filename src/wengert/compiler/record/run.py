@@ -249,6 +249,8 @@ class RecordedRun:
         run = self.outputs
         if run.shape is None:
             raise Unliftable("its result is neither a number nor a regular array of numbers: return rows of one length")
+        if not run.values:
+            raise Unliftable("its result holds no number: return numbers, or leave it uncompiled")
         outputs: dict[str, Any] = {"out": (run.values, run.shape)}
         if run.nested:  # without the places of their numbers
             outputs["out"] = run.own, _squeezed(run.own)

@@ -47,6 +47,9 @@ LOGIC: dict[str, Callable[..., Any]] = {  # NumPy's functions of bools, or of th
 OF_BOOLS: dict[str, Callable[..., Any]] = {  # NumPy's functions of numbers that are logic on bools
     "add": operator.or_, "maximum": operator.or_, "multiply": operator.and_, "minimum": operator.and_,
 }  # fmt: skip
+OF_INTEGERS = (  # NumPy's functions that differ from Python's operators on integers
+    "divide", "float_power", "floor_divide", "left_shift", "power", "remainder", "right_shift",
+)  # fmt: skip
 ASKED: dict[str, Callable[[Any], Any]] = {  # by their names in NumPy and `math`
     "isnan": lambda x: x != x,
     "isfinite": lambda x: abs(x) <= FINITE,
@@ -300,6 +303,8 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     bools = all(map(_has_bools, xs))
     if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # these count
         xs, bools = tuple([_each(_as_objects(x), np.int64) for x in xs]), False
+    if own in OF_INTEGERS:
+        xs = _as_taken(xs, np.float64 if own == "float_power" else np.int64)
     narrow, has_values = _narrow_of(xs)
     if narrow and not has_values:
         counts = own in ("add", "multiply") and method in ("reduce", "accumulate")
@@ -459,6 +464,19 @@ def _kind_of(x: Any) -> Any:
 def _has_bools(x: Any) -> bool:
     """Return True for a bool, or an array of bools."""
     return x.dtype == np.bool_ if isinstance(x, np.ndarray) else is_bool(number_of(x))
+
+
+def _as_taken(xs: tuple[Any, ...], kind: Any) -> tuple[Any, ...]:
+    """Return operands with NumPy's integers for Python's, as it takes them beside numbers of 64 bits.
+
+    Python's powers of them do not wrap around, and it raises where NumPy divides by 0.
+    """
+    items = [x if isinstance(x, np.ndarray) else np.array(_as_objects(x), object) for x in xs]
+    kinds = [{type(number_of(item)) for item in x.flat} for x in items]
+    if not set().union(*kinds) <= {int, float, bool, np.int64, np.float64, np.bool_}:
+        return xs
+    integers = (int, np.int64)
+    return tuple([_each(_as_objects(x), kind) if of.issubset(integers) else x for x, of in zip(xs, kinds, strict=True)])
 
 
 def _are_integers(arrays: list[Any]) -> bool:
