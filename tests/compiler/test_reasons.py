@@ -417,6 +417,15 @@ def determinant(x: float) -> Any:
 
 
 @reason(
+    "... computes an integer of more than a million bits: pass floats, or an array",
+    [1, 2**40],
+    instead=lambda x: sum(W * v for v in np.power(2, np.array(x))),
+)
+def computes_huge_integers(x: Any) -> Any:
+    return sum(W * v for v in np.power(2, x))
+
+
+@reason(
     "... adds bools of NumPy, where they may count or not: write a | b, or int(a) + int(b)",
     np.float64(0.5),
     instead=lambda x: W * ((x > 0.0) | (x > 1.0)),

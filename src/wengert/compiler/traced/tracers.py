@@ -33,6 +33,7 @@ __all__ += ["TooLarge", "recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
+LONGEST = 1_000_000  # bits of an integer that is computed while a function is recorded
 FLOATS = (float, np.float64)
 PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
@@ -132,8 +133,9 @@ class Number:
     def __ror__(self, other: Any) -> Any: return concrete(other) | self.concrete()
     def __xor__(self, other: Any) -> Any: return self.concrete() ^ concrete(other)
     def __rxor__(self, other: Any) -> Any: return concrete(other) ^ self.concrete()
-    def __lshift__(self, other: Any) -> Any: return self * (type(self.number)(1) << concrete(other))
-    def __rlshift__(self, other: Any) -> Any: return concrete(other) << self.concrete()
+    def __lshift__(self, other: Any) -> Any:
+        return self * (type(self.number)(1) << _not_huge(self.recorder, 1, concrete(other)))
+    def __rlshift__(self, other: Any) -> Any: return concrete(other) << _not_huge(self.recorder, 1, self.concrete())
     def __rshift__(self, other: Any) -> Any: return self // (type(self.number)(1) << concrete(other))
     def __rrshift__(self, other: Any) -> Any: return concrete(other) >> self.concrete()
     def __invert__(self) -> Any: return ~self.concrete()
@@ -405,6 +407,18 @@ def computed(function: Any, *xs: Any) -> Any:
         raise
 
 
+def _not_huge(recorder: Any, bits: int, times: Any) -> Any:
+    """Return how many times so many bits are wanted of Python's integers; NumPy, which may be what computes with lists
+    of them while nothing is recorded, has 64.
+
+    Raises:
+        Unrecordable: they are very many.
+    """
+    if bits * times > LONGEST:
+        recorder.refuse("computes an integer of more than a million bits: pass floats, or an array")
+    return times
+
+
 def _binary(name: str, x: Any, y: Any) -> Any:
     """Compute a sum, difference, product or quotient; the usual ones without further checks."""
     if issubclass(type(x), Value) or issubclass(type(y), Value):
@@ -441,6 +455,8 @@ def _computed(name: str, *xs: Any) -> Any:
     if not recorder.open:
         return PYTHON[name](*numbers)
     by_numpy = any(isinstance(x, np.generic) for x in numbers)
+    if name == "pow" and type(numbers[0]) is type(numbers[1]) is int:
+        _not_huge(recorder, numbers[0].bit_length() - 1, numbers[1])
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
     if divides and not recorder.guard("ne", xs[1], 0.0):  # Python raises, NumPy does not
         return PYTHON[name](*(map(concrete, xs) if by_numpy else numbers))
