@@ -78,12 +78,6 @@ class OwnResults:
             if self.arguments.signature.batched:
                 self.results[row] = self.arguments.prepared(run.derivative, row)()
 
-    def of_same_call(self, arguments: Arguments) -> OwnResults:
-        """Return the same results for a call whose arguments were read again."""
-        again = OwnResults(self.function, lambda: arguments)
-        again.results, again.runs, again.watch = self.results, self.runs, self.watch
-        return again
-
     def of(self, row: int) -> Any:
         """Return the result for an example."""
         if row in self.results:

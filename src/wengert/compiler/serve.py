@@ -97,55 +97,54 @@ class Server:
 
     def single(self, arguments: Arguments) -> Any:
         """Serve a call on one example."""
-        entry = self.cache.entry_for(arguments, 1)
-        own = self.own_results(arguments)
-        while not (entry.is_eager or self.must_be_eager()):
-            ran = self.run(entry, arguments, 1, "")
-            if ran.result is not None:
-                return self.checks.single(entry, ran.ran, own, ran.result) if ran.must_check() else ran.result
-            if not ran.was_finite:
-                entry.not_finite += 1
-                break
-            if not self.advance(entry, 0, own, ran) or 0 in own.results:
-                break
-        return own.of(0)
+        entry, own = self.cache.entry_for(arguments, 1), self.own_results(arguments)
+        ran = self.serve(entry, own, 1, "")
+        if ran is None or ran.result is None:
+            return own.of(0)
+        return self.checks.single(entry, ran.ran, own, ran.result) if ran.must_check() else ran.result
 
     def batch(self, arguments: Arguments, count: int, how: str) -> Any:
         """Serve a call on a batch."""
-        entry = self.cache.entry_for(arguments, count)
-        own = self.own_results(arguments)
-        is_pure = True  # no run of the function has changed anything
-        while not entry.is_eager and count >= entry.min_examples:
-            ran = self.run(entry, arguments, count, how)
-            shares = ran.served()
-            if not (ran.was_finite and ran.was_computed):
-                entry.not_finite += not ran.was_finite
-                if ran.partial is None:
-                    break
-                kept = [(each, np.setdiff1d(range(count) if x is None else x, ran.left)) for each, x in shares]
-                shares = [(each, rows) for each, rows in kept if len(rows)]  # of a map: the function does the others
-            elif ran.result is None:
-                rows = ran.left if shares else range(count)
-                row = next((int(n) for n in rows if int(n) not in own), None)
-                if row is not None:
-                    before = self.before(entry, arguments, row, how, ran.partial)
-                    if self.advance(entry, row, own, ran):
-                        continue
-                    is_pure = not entry.is_eager and row not in own
-                    # Later rows may depend on the effects of a run, which nobody watches while the next one waits.
-                    if entry.candidate is not None or entry.compile_after or not is_pure:
-                        here = [n for n in own.results if n < row and n in ran.left]
-                        ran.partial, ran.left = before, [*here, *range(row, count)]
-                if ran.partial is None:
-                    break
-            checked = dict(own.results)  # also of later rows
-            if is_pure and ran.must_check() and not self.checks.batch(entry, shares, arguments, checked):
-                return self.each(arguments, how, checked)
-            result = ran.result
-            if result is None:
-                result = self.mixed(entry, arguments, how, ran.partial, ran.left, own)
-            return entry.finished(result, how)
-        return self.each(arguments, how, own.results)
+        entry, own = self.cache.entry_for(arguments, count), self.own_results(arguments)
+        ran = self.serve(entry, own, count, how)
+        if ran is None or (ran.result is None and ran.partial is None):
+            return self.each(arguments, how, own.results)
+        results = dict(own.results)
+        if ran.must_check() and not self.checks.batch(entry, _shares(ran, count), arguments, results):
+            return self.each(arguments, how, results)
+        result = ran.result
+        if result is None:
+            result = self.mixed(entry, arguments, how, ran.partial, ran.left, own)
+        return entry.finished(result, how)
+
+    def serve(self, entry: CacheEntry, own: OwnResults, count: int, how: str, at_once: bool = False) -> Call | None:
+        """Run the specializations, record the first example that none of them serves, or compile the recording that
+        waits, and so on.
+
+        Returns the last run: its result, or else the `partial` one, and which rows are `left` to the function itself.
+        None if all are.
+        """
+        while at_once or len(own.results) < count:
+            if entry.is_eager or count < entry.min_examples or self.must_be_eager():
+                break
+            ran = self.run(entry, own.arguments, count, how)
+            entry.not_finite += not ran.was_finite
+            if ran.result is not None or not (ran.was_finite and ran.was_computed):
+                return ran
+            left = ran.left if ran.shares else range(count)
+            row = next((int(n) for n in left if int(n) not in own.results), 0 if at_once else None)
+            if row is None:
+                return ran
+            before = self.before(entry, own.arguments, row, how, ran.partial)
+            if self.advance(entry, row, own, ran, at_once):
+                continue
+            has_effects = entry.is_eager or row in own
+            # Later rows may depend on the effects of a run, which nobody watches while the next one waits.
+            if entry.candidate is not None or entry.compile_after or has_effects:
+                ran.partial, ran.left = before, [*[n for n in own.results if n < row and n in left], *range(row, count)]
+                ran.shares = [] if has_effects else ran.shares
+            return ran
+        return None
 
     def advance(self, entry: CacheEntry, row: int, own: OwnResults, ran: Call, at_once: bool = False) -> bool:
         """Compile the recording that waits, or record the function on an example that no specialization serves. Return
@@ -237,33 +236,24 @@ class Server:
         A run that changes an argument gets other copies than the next one. After one that changes anything else, which
         cannot be undone, the function does not run again.
         """
-        (given, others), copies = copied((tuple(args), named))
-        arguments = self.specializer.read(given, others, False)
-        if arguments is None:
-            self.function(*given, **others)
-            return
-        entry = self.cache.entry_for(arguments, 0)
-        own = self.own_results(arguments)
         for _ in range(2 + policy.SPECIALIZATIONS):
-            if entry.is_eager or entry.changes >= policy.CHANGES:
+            (given, others), copies = copied((tuple(args), named))
+            arguments = self.specializer.read(given, others, False)
+            if arguments is None:
+                self.function(*given, **others)
                 return
-            ran = self.run(entry, arguments, 1, "")
-            if ran.ran is not None:
+            entry, own = self.cache.entry_for(arguments, 0), self.own_results(arguments)
+            ran = self.serve(entry, own, 1, "", at_once=True)
+            if ran is not None and ran.ran is not None:
                 if ran.result is not None:
                     self.checks.single(entry, ran.ran, own, ran.result)
                     ran.ran.checked = policy.CHECKED_CALLS
                 return
-            if not self.advance(entry, 0, own, ran, at_once=True) and own.watch is None:
+            watch = own.watch
+            if watch is None or entry.is_eager or entry.changes >= policy.CHANGES:
                 return
-            if self.specializer.tells_objects:  # signatures tell now which objects are the same
-                arguments = self.specializer.read(given, others, False)
-                entry, own = self.cache.entry_for(arguments, 0), own.of_same_call(arguments)
-            if own.watch is not None and own.watch.change:
-                if not (own.watch.is_cache_filled() or id(own.watch.changed) in copies):
-                    return
-                (given, others), copies = copied((tuple(args), named))
-                arguments = self.specializer.read(given, others, False)
-                own = self.own_results(arguments)
+            if watch.change and not (watch.is_cache_filled() or id(watch.changed) in copies):
+                return
 
     def calls_until_check(
         self, entry: CacheEntry, several: Sequence[Specialization], ready: Callable[[], Sequence[Any]]
@@ -332,3 +322,11 @@ class Server:
         entries = list(self.entries.values())
         expected = self.cache.budget.expected
         return report.described(name, entries, expected, self.fallback.counts, self.cache.new_objects)
+
+
+def _shares(ran: Call, count: int) -> list[tuple[Specialization, Any]]:
+    """List the specializations that served a batch and their rows, without those that are left."""
+    if ran.result is not None:
+        return ran.served()
+    rows = [(each, np.setdiff1d(range(count) if x is None else x, ran.left)) for each, x in ran.served()]
+    return [(each, x) for each, x in rows if len(x)]

@@ -30,14 +30,14 @@ __all__ = ["cache_folder", "clear", "digest", "load", "save", "status"]
 SETTING = "WENGERT_CACHE"
 LIMIT = 512 << 20  # bytes: beyond it the least recently used files are removed,
 ROOM = 8  # until 1/8 of the limit is free
-MEASURED = 64  # a process measures the folder at its first write, and again every 64 writes
+MEASURED = 64  # the folder is measured at one of 64 writes: a process begins to count anywhere
 OURS = re.compile(r"[0-9a-f]{64}\.code|\.[0-9a-f]{32}\.code")  # finished and temporary files: only these are removed
 # Do not follow links, nor block on pipes; systems without such flags lack the attributes.
 READING = os.O_RDONLY | sum([getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")])
 WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
-_writes = count()
+_writes = count(os.urandom(1)[0])
 _warned: set[str] = set()
 
 

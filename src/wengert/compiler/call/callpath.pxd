@@ -28,7 +28,7 @@ cdef class CacheEntry:
 cdef class Call:
     cdef CacheEntry entry
     cdef public object result, left, partial, ran
-    cdef readonly list shares
+    cdef public list shares
     cdef readonly bint was_finite, was_computed
     cdef bint has_float, is_split
     cdef list tried, arrays, memory, values, seen
