@@ -327,15 +327,16 @@ def test_the_least_recently_used_go(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert cache.load(name_of(57)) is None
 
 
-def test_each_process_measures_at_its_first_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else many short ones would fill the folder."""
+def test_processes_that_write_once_measure_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begins to count anywhere, so one of 64 measures; else many short ones would fill the folder."""
     monkeypatch.setattr(cache, "LIMIT", 5000)
-    for number in range(20):
-        monkeypatch.setattr(cache, "_writes", itertools.count())
+    for number in range(2 * cache.MEASURED + 1):
+        monkeypatch.setattr(cache, "_writes", itertools.count(37 * number % 256))
         cache.save(name_of(number), bytes(1000))
         os.utime(folder / f"{name_of(number)}.code", (number, number))
+        assert len([*folder.iterdir()]) <= 5 + cache.MEASURED
     assert len([*folder.iterdir()]) <= 5
-    assert cache.load(name_of(19)) == bytes(1000)
+    assert cache.load(name_of(number)) == bytes(1000)
 
 
 def test_a_file_that_goes_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
