@@ -552,3 +552,22 @@ def test_ways_that_read_other_attributes_of_a_class(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Words, "short", "three")
     assert ways[0].stale(0) == ""
     assert ways[1].stale(0, ways[0]) == "short"
+
+
+SCALE = 2.0
+
+
+@pytest.mark.parametrize("kind", ["grad", "value_and_grad", "jacobian", "hessian"])
+def test_a_derivative_checks_what_its_function_reads_and_nothing_else(kind: str) -> None:
+    def function(xs: Any, power: float = 2.0) -> Any:
+        return sum(wengert.tanh(SCALE * x) ** power for x in xs) + xs[0] * xs[-1]
+
+    def places(f: Any) -> list[Any]:
+        compiled = wengert.compile(f)
+        for _ in range(3):
+            compiled([0.1, 0.2, 0.3])
+        captures = compiled._server.latest().captures
+        return [(place.kind, id(place.source), place.key) for place in captures.places]
+
+    assert len(places(function)) > 3
+    assert places(getattr(wengert, kind)(function)) == places(function)

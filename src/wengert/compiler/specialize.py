@@ -126,7 +126,8 @@ class Specializer:
         recorded, derived = self.recorded_for(arguments)
         call = arguments.prepared(recorded, row)
         self.began = Value(0.0)._made
-        watch = PurityCheck(recorded, arguments.reached_by(call)) if sys.getprofile() is None else None
+        of = recorded if derived is None else recorded.function  # what calls it changes nothing
+        watch = PurityCheck(of, arguments.reached_by(call)) if sys.getprofile() is None else None
         if watch is None:
             self.fallback.count(report.PROFILER)
         try:

@@ -3,11 +3,11 @@
 from wengert.derivatives.derivation import (
     PRODUCTS,
     Derivation,
+    OnValues,
     Run,
     assembled,
     derivations_of,
     directions_of,
-    on_values,
     places_of,
     result_of,
     signature_of,
@@ -37,11 +37,12 @@ __all__ = [
     "KeyPath",
     "LinearMap",
     "Numbers",
+    "OnValues",
     "PyTree",
     "Run",
     "argument_names",
 ]
-__all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "largest_term", "on_values"]
+__all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "largest_term"]
 __all__ += ["places_of", "result_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 __getattr__: Submodules = submodules(__name__)

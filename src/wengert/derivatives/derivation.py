@@ -20,8 +20,8 @@ from wengert.node import settle
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["PRODUCTS", "Derivation", "Run", "Start", "assembled", "called", "derivation_of", "derivations_of"]
-__all__ += ["compiled_method", "directions_of", "entries", "is_compiled", "note", "on_values", "places_of"]
+__all__ = ["PRODUCTS", "Derivation", "OnValues", "Run", "Start", "assembled", "called", "derivation_of"]
+__all__ += ["compiled_method", "derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
 __all__ += ["result_of", "signature_of"]
 
 Function = Callable[..., Any]
@@ -152,7 +152,7 @@ def result_of(x: Any) -> Any:
 
 
 class Start(NamedTuple):
-    """What a run by `on_values` was given: the arguments by position, in containers that the function does not reach,
+    """What a run by `OnValues` was given: the arguments by position, in containers that the function does not reach,
     and the tick at which it began.
     """
 
@@ -160,37 +160,51 @@ class Start(NamedTuple):
     began: int
 
 
-def on_values(
-    function: Function, signature: inspect.Signature, names: Collection[str], extras: Sequence[str] = ()
-) -> Function:
-    """Return a function that calls another one with Values in place of the numbers in some arguments, and without the
-    arguments `extras`; it returns a `Run` with its `Start`.
+class OnValues:
+    """Calls a function with Values in place of the numbers in some arguments, and returns a `Run` with its `Start`.
+
+    Args:
+        function: the function, or its proxy in a recorded run.
+        signature: of the call.
+        names: the arguments whose numbers are replaced.
+        extras: the arguments that the function does not get.
     """
-    import inspect
 
-    own = signature.replace(parameters=[x for name, x in signature.parameters.items() if name not in extras])
+    def __init__(
+        self, function: Function, signature: inspect.Signature, names: Collection[str], extras: Collection[str] = ()
+    ) -> None:
+        self.function: Function = function
+        self.signature: inspect.Signature = signature
+        self.names: Collection[str] = names
+        self.extras: Collection[str] = extras
+        functools.update_wrapper(self, function, updated=())
 
-    @functools.wraps(function)
-    def run(*args: Any, **named: Any) -> Run:
-        given = signature.bind(*args, **named).arguments
+    def of(self, function: Function) -> OnValues:
+        """Return the same for another function."""
+        return OnValues(function, self.signature, self.names, self.extras)
+
+    def __call__(self, *args: Any, **named: Any) -> Run:
+        """Call the function."""
+        import inspect
+
+        given = self.signature.bind(*args, **named).arguments
         first = Value(0.0)
         began, recorder = first._made, getattr(first.data, "recorder", None)
         kept = given.copy()
-        for name in names:
+        for name in self.names:
             if name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
                 given[name], kept[name] = numbers.unflatten(values), numbers.unflatten(values)
                 if recorder is not None:  # traced numbers, which are Values for the function
                     recorder.lifted_values += values
+        own = self.signature
+        if self.extras:
+            own = own.replace(parameters=[x for name, x in own.parameters.items() if name not in self.extras])
         passed = inspect.BoundArguments(own, given)
         start = Start([*inspect.BoundArguments(own, kept).args], began)
         with modes.recorded():  # also inside `no_grad()`
-            return Run(called(function, *passed.args, **passed.kwargs), start)
-
-    run.__signature__ = signature  # type: ignore[attr-defined]
-    run.__dict__.pop("__derivation__", None)
-    return run
+            return Run(called(self.function, *passed.args, **passed.kwargs), start)
 
 
 def called(function: Function, *args: Any, **named: Any) -> Any:

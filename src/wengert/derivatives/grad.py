@@ -444,7 +444,7 @@ def _check_number(function: Function, outputs: Numbers, result: Any) -> None:
 
 
 class FunctionRun:
-    """A run of a function by `on_values`, from which its derivatives are computed.
+    """A run of a function by `OnValues`, from which its derivatives are computed.
 
     Args:
         derivations: the derivative, and what it is of.

@@ -60,6 +60,7 @@ from wengert.compiler.traced import (
     is_traced,
     presented,
 )
+from wengert.derivatives import OnValues
 from wengert.engine import Value
 
 __all__ = ["Proxies"]
@@ -238,7 +239,9 @@ class Proxies:
     # -- functions and modules ----------------------------------------------------------------------------------------
 
     def root(self, f: Any) -> Any:
-        """Return the proxy of the recorded function."""
+        """Return the proxy of the recorded function, which may be that of a derivative."""
+        if type(f) is OnValues:
+            return f.of(self.root(f.function))
         if type(f) is functools.partial:  # the signature has these defaults, the clone has not
             self.places.note(CALL, lambda: tuple(f.keywords.items()), None, "the keywords of itself")
         if not isinstance(f, FunctionType):

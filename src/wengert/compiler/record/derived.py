@@ -26,12 +26,12 @@ from wengert.derivatives import (
     PRODUCTS,
     Derivation,
     Numbers,
+    OnValues,
     Run,
     assembled,
     coloring,
     derivations_of,
     directions_of,
-    on_values,
     places_of,
     result_of,
 )
@@ -93,8 +93,8 @@ class Derived:
         self.derivations = derivations
         self.on_parameters: bool = False
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
-        self.function: Any = on_values(base, signature, names, extras)
-        self.of_values: Any = on_values(self.last.derivative, signature, [*names, *extras])
+        self.function: OnValues = OnValues(base, signature, names, extras)
+        self.of_values: OnValues = OnValues(self.last.derivative, signature, [*names, *extras])
 
     def takes(self, signature: Signature) -> bool:
         """Return True if the program can be differentiated for calls with such arguments. Not with a Value, which the
