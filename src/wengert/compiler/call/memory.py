@@ -42,7 +42,7 @@ def _view(at: int, n: int, is_int: bool = False) -> Any:
     import numpy as np
 
     kind: Any = ctypes.c_int64 if is_int else ctypes.c_double
-    return np.ctypeslib.as_array((kind * int(n)).from_address(int(at))) if n else np.zeros(0, kind)
+    return np.frombuffer((kind * int(n)).from_address(int(at)), kind) if n else np.zeros(0, kind)
 
 
 def address(x: Any, is_int: bool, shape: tuple[int, ...], rows: int) -> int:
