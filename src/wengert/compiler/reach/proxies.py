@@ -33,7 +33,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -462,7 +462,7 @@ class Proxies:
 
     def _class(self, x: type, name: str) -> Any:
         """Derive a class from a Python class, with clones of its methods."""
-        if not is_derivable(x) or x is OBJECT or is_known_class(x) or issubclass(x, Value):
+        if not is_derivable(x) or x in ROOTS or is_known_class(x) or issubclass(x, Value):
             return self._keep(x, self.frozen.freeze(x, name))
         bases = [self.proxy(base, base.__name__) for base in x.__bases__]
         derived_bases = [base for base, real in zip(bases, x.__bases__, strict=True) if base is not real]
@@ -530,7 +530,7 @@ class Proxies:
         self.places.recorder = None
 
 
-OBJECT: Any = object
+ROOTS: tuple[Any, ...] = (object, Generic)  # from Python 3.12 on Generic has no function written in Python
 IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
     FunctionType: Proxies._function, MethodType: Proxies._method, functools.partial: Proxies._partial,
