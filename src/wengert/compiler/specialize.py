@@ -31,6 +31,7 @@ from wengert.compiler.lift import Unliftable
 from wengert.compiler.log import log
 from wengert.compiler.reach import DRAWS, DrawsCheck, PurityCheck, is_alone, numpy_errors, random_state
 from wengert.compiler.record import (
+    MARK,
     Candidate,
     Derived,
     NotDifferentiable,
@@ -111,7 +112,7 @@ class Specializer:
         signature = arguments.signature
         if self.derived is None or signature in self.recorded_directly or not self.derived.takes(signature):
             return self.function, None
-        return self.derived.function, self.derived
+        return self.derived.plain if self.derived.on_floats else self.derived.function, self.derived
 
     # -- running the function itself ----------------------------------------------------------------------------------
 
@@ -132,8 +133,10 @@ class Specializer:
             self.fallback.count(report.PROFILER)
         try:
             result = self.observe(entry, call, watch)
-            function_run = None if derived is None else derived.run_of(result)
+            function_run = None if derived is None else derived.run_of(result, recorded.on_floats)
         except Exception as error:
+            if hasattr(error, MARK):
+                return self._run_on_floats(entry, arguments, row, recorded)
             if watch is not None and not entry.specializations:  # else these serve the other calls
                 entry.changes += 1
                 if entry.changes >= policy.CHANGES:
@@ -144,6 +147,18 @@ class Specializer:
         if watch is not None:
             watch.operations = operations_since(self.began)
         return result, function_run, watch
+
+    def _run_on_floats(
+        self, entry: CacheEntry, arguments: Arguments, row: int, recorded: Any
+    ) -> tuple[Any, Any, PurityCheck | None]:
+        """Return what `first_run` does, where a function that is differentiated takes plain numbers only. A watched run
+        does not record it: the function itself does, and shows whether that is possible.
+        """
+        result = self.observe(entry, arguments.prepared(self.function, row))
+        if self.recorded_for(arguments)[0] is not recorded:
+            return self.first_run(entry, arguments, row)
+        self.fallback.fall_back(entry, "it differentiates a function that takes plain numbers only, in another way than to return the derivative")
+        return result, None, None
 
     def observe(self, entry: CacheEntry, call: Callable[[], Any], watch: PurityCheck | None = None) -> Any:
         """Call the function itself, watched if the call is to be recorded."""

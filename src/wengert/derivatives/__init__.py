@@ -19,6 +19,7 @@ from wengert.derivatives.pytree import (
     Numbers,
     PyTree,
     argument_names,
+    array_of,
     items_of,
     keys_of,
     tree_flatten,
@@ -41,6 +42,7 @@ __all__ = [
     "PyTree",
     "Run",
     "argument_names",
+    "array_of",
 ]
 __all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "largest_term"]
 __all__ += ["places_of", "result_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Sequence
+from importlib import import_module  # `compile`, which stands on derivatives, records what takes no Values
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -168,20 +169,27 @@ class OnValues:
         signature: of the call.
         names: the arguments whose numbers are replaced.
         extras: the arguments that the function does not get.
+        on_floats: True to pass the numbers as they are, to a function that takes plain numbers only.
     """
 
     def __init__(
-        self, function: Function, signature: inspect.Signature, names: Collection[str], extras: Collection[str] = ()
+        self,
+        function: Function,
+        signature: inspect.Signature,
+        names: Collection[str],
+        extras: Collection[str] = (),
+        on_floats: bool = False,
     ) -> None:
         self.function: Function = function
         self.signature: inspect.Signature = signature
         self.names: Collection[str] = names
         self.extras: Collection[str] = extras
+        self.on_floats: bool = on_floats
         functools.update_wrapper(self, function, updated=())
 
     def of(self, function: Function) -> OnValues:
         """Return the same for another function."""
-        return OnValues(function, self.signature, self.names, self.extras)
+        return OnValues(function, self.signature, self.names, self.extras, self.on_floats)
 
     def __call__(self, *args: Any, **named: Any) -> Run:
         """Call the function."""
@@ -191,7 +199,7 @@ class OnValues:
         first = Value(0.0)
         began, recorder = first._made, getattr(first.data, "recorder", None)
         kept = given.copy()
-        for name in self.names:
+        for name in () if self.on_floats else self.names:
             if name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
@@ -204,20 +212,23 @@ class OnValues:
         passed = inspect.BoundArguments(own, given)
         start = Start([*inspect.BoundArguments(own, kept).args], began)
         with modes.recorded():  # also inside `no_grad()`
-            return Run(called(self.function, *passed.args, **passed.kwargs), start)
+            call = self.function if self.on_floats else functools.partial(called, self.function)
+            return Run(call(*passed.args, **passed.kwargs), start)
 
 
 def called(function: Function, *args: Any, **named: Any) -> Any:
-    """Call a function with Values; an error of those functions of NumPy that take no objects gets advice."""
+    """Call a function with Values, or record it on their numbers if it takes plain numbers only. An error of those
+    functions of NumPy that take no objects gets advice.
+    """
     try:
         return function(*args, **named)
-    except TypeError as error:
+    except (TypeError, AttributeError, ValueError) as error:
         if "from dtype('O')" in str(error) and not hasattr(error, "__notes__"):
             error.add_note(
                 "This function of NumPy takes no Values: write wengert.solve, wengert.inv or wengert.det in place of "
                 "np.linalg's, and wengert.interp in place of np.interp of an array"
             )
-        raise
+        return import_module("wengert.compiler.record.floats").run_on_floats(function, args, named, error)
 
 
 def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[Any]) -> Any:

@@ -450,14 +450,18 @@ class FunctionRun:
         derivations: the derivative, and what it is of.
         result: what it returned.
         start: what it was given.
+        on_floats: it was given plain numbers, so that it does not tell the derivative.
     """
 
-    def __init__(self, derivations: Sequence[Derivation], result: Any, start: Start) -> None:
+    def __init__(
+        self, derivations: Sequence[Derivation], result: Any, start: Start, on_floats: bool = False
+    ) -> None:
         self.derivations = derivations
         self.result = result
         self.start = start
         self._product: Product | None = None  # once it has been asked for
-        self._linearized: list[tuple[LinearMap, Numbers, Numbers] | None] = []  # likewise
+        self.on_floats = on_floats
+        self._linearized: list[tuple[LinearMap, Numbers, Numbers] | None] = [None] if on_floats else []  # likewise
 
     @property
     def linearized(self) -> tuple[LinearMap, Numbers, Numbers] | None:

@@ -18,6 +18,7 @@ from wengert.compiler.arguments import Arguments, Signature
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
 from wengert.compiler.ir import compute_once, fuse, inline, unmask
 from wengert.compiler.record.differentiate import Level, NotDifferentiable, differentiate, operations
+from wengert.compiler.record.floats import takes_floats
 from wengert.compiler.record.layout import ResultLayout, flat_result
 from wengert.compiler.record.recording import Candidate
 from wengert.compiler.record.structure import WEIGHT_STEP, Structure, take_apart
@@ -74,6 +75,7 @@ class Derived:
     Attributes:
         function: calls the function with Values in place of the numbers to differentiate with respect to, and returns a
             `Run`.
+        plain: calls the function with the numbers themselves, if it takes plain numbers only.
         of_values: calls the derivative likewise: it consists of Values, whose graph tells what its numbers come from.
         on_parameters: True once a recording has parameters, so that results are Values though the arguments are not.
     """
@@ -94,6 +96,7 @@ class Derived:
         self.on_parameters: bool = False
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
         self.function: OnValues = OnValues(base, signature, names, extras)
+        self.plain: OnValues = OnValues(base, signature, names, extras, on_floats=True)
         self.of_values: OnValues = OnValues(self.last.derivative, signature, [*names, *extras])
 
     def takes(self, signature: Signature) -> bool:
@@ -103,9 +106,14 @@ class Derived:
         """
         return not (signature.aliased or any(leaf.kind == "v" for leaf in signature.leaves))
 
-    def run_of(self, run: Run) -> Any:
-        """Return what computes the derivative from a run of `function`."""
-        return derivatives.grad.FunctionRun(self.derivations, *run)
+    @property
+    def on_floats(self) -> bool:
+        """Whether the function takes plain numbers only."""
+        return takes_floats(self.function.function)
+
+    def run_of(self, run: Run, on_floats: bool = False) -> Any:
+        """Return what computes the derivative from a run of `function`, or of `plain`."""
+        return derivatives.grad.FunctionRun(self.derivations, *run, on_floats)
 
     def sample(self, number: int, run: Any, runs_anew: bool = False) -> Any:
         """Return a function of the same arguments that computes, without the program, what a result is compared with:
@@ -215,7 +223,7 @@ class Derived:
         if self.last.kind == "sparse":
             return False
         if modes.grad_disabled():  # the program will serve elsewhere too
-            run = derivatives.grad.FunctionRun(self.derivations, run.result, run.start)
+            run = self.run_of(Run(run.result, run.start), run.on_floats)
         with modes.recorded():
             sample = arguments.eager(self.sample(0, run))
         numbers = self.leaves(sample) if self.last.kind in PRODUCTS else sample.tangents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ class Inputs:
         arguments: the arguments of the call.
         integers: other integers in place of those that were passed.
         fixed: True to make integers part of the specialization where they choose an item.
+        given: by name Values that are the nodes of an input.
 
     Attributes:
         nodes: the nodes of each input, in its shape.
@@ -31,7 +32,10 @@ class Inputs:
         mixed: by name the inputs whose numbers may be ints or floats.
     """
 
-    def __init__(self, recorder: Recorder, arguments: Arguments, integers: Sequence[int], fixed: bool) -> None:
+    def __init__(
+        self, recorder: Recorder, arguments: Arguments, integers: Sequence[int], fixed: bool,
+        given: Mapping[str, Sequence[Value]],
+    ) -> None:  # fmt: skip
         self.nodes: dict[str, Any] = {}
         self.of_values: list[str] = []
         self.integers: list[Integer] = []
@@ -41,6 +45,7 @@ class Inputs:
         self._distinguished: set[int] | None = arguments.distinguished()
         self._others: Any = iter(integers)
         self._fixed: bool = fixed
+        self._given: Mapping[str, Sequence[Value]] = given
 
     def proxy(self, leaf: ArraySpec, array: Any) -> Any:
         """Return what the function gets for the next input: a number, or an array of these."""
@@ -50,7 +55,8 @@ class Inputs:
         self.nodes[name] = np.empty(leaf.shape, dtype=object)
         nodes, tracers = self.nodes[name].reshape(-1), proxies.reshape(-1)
         for place, x in enumerate(flat):
-            nodes[place], tracers[place] = self._input(leaf, name, x)
+            own = self._given[name][place] if name in self._given else None
+            nodes[place], tracers[place] = self._input(leaf, name, x, own)
         if leaf.kind == "v":
             self.of_values.append(name)
         else:
@@ -62,8 +68,8 @@ class Inputs:
             proxies.of_argument = True
         return proxies
 
-    def _input(self, leaf: ArraySpec, name: str, x: Any) -> tuple[Value, Any]:
-        """Return the node for one number of an argument, and its proxy."""
+    def _input(self, leaf: ArraySpec, name: str, x: Any, own: Value | None) -> tuple[Value, Any]:
+        """Return the node for one number of an argument, which may be its `own`, and its proxy."""
         recorder = self._recorder
         if leaf.kind == "v":
             node = Value(x._data)
@@ -72,7 +78,7 @@ class Inputs:
                 recorder.listed.add(id(node))
             return node, node
         number = leaf.number(next(self._others, int(x)) if leaf.kind == "i" else x)
-        node = Value(float(number))
+        node = Value(float(number)) if own is None else own
         if leaf.kind == "i":
             self.integers.append(Integer(recorder, number, node, name, self._fixed))
             return node, self.integers[-1]

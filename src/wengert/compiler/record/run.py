@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +92,7 @@ class RecordedRun:
         nests: True if derivatives that the function returns become programs of their own.
         fixes_floats: see `Proxies`.
         room: the operations after which the run is broken off; None for any number.
+        given: by name Values that are the nodes of an input.
 
     Attributes:
         places: what it read outside of its arguments.
@@ -114,6 +116,7 @@ class RecordedRun:
         nests: bool = False,
         fixes_floats: bool = False,
         room: int | None = None,
+        given: Mapping[str, Sequence[Value]] = MappingProxyType({}),
     ) -> None:
         signature = arguments.signature
         self.example: list[Any] = arguments.numbers(example)
@@ -125,7 +128,7 @@ class RecordedRun:
         proxies = Proxies(self.recorder, watch, signature.objects(), signature.tells_objects, fixes_floats)
         self.recorder.proxies = proxies
         self.places: Places = proxies.places
-        self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed)
+        self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed, given)
         result = self._run(function, arguments, example, watch, proxies)
         self.uses_numpy: bool = self.recorder.uses_numpy or watch.before.uses_numpy
         if self.uses_numpy:

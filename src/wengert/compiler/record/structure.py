@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.compiler.code import BY_TYPE
 from wengert.compiler.traced import TracedArray, Unrecordable, concrete, is_traced
-from wengert.derivatives import Constant, PyTree, coloring
+from wengert.derivatives import Constant, PyTree, array_of, coloring
 from wengert.engine import Value
 
 __all__ = ["GIVEN", "Aux", "Parts", "Structure", "kind_of", "take_apart"]
@@ -119,6 +119,23 @@ class Parts:
         children = tuple([self._flattened(item) for item in items])
         self._open.discard(id(x))
         return PyTree(kind, keys, children)
+
+    def with_leaves(self, leaves: Sequence[Any]) -> Any:
+        """Return the result with others in place of its leaves."""
+        items, containers = iter(leaves), dict[int, Any]()
+
+        def build(tree: Any) -> Any:
+            if not isinstance(tree, PyTree):
+                is_number = isinstance(tree, NumberPart)
+                return next(items) if is_number else tree.x if isinstance(tree, Constant) else containers[tree.place]
+            place = len(containers)
+            containers[place] = None
+            children = [build(child) for child in tree.children]
+            built: Any = array_of(children, tuple(tree.keys)) if tree.kind is np.ndarray else tree.rebuild(children)
+            containers[place] = built
+            return built
+
+        return build(self.tree)
 
 
 def take_apart(result: Any) -> Parts | None:

@@ -229,14 +229,25 @@ def _fmod(x: Any, y: Any) -> Any:
 
 
 def _fsum(xs: Any) -> Any:
-    """Return `math.fsum`, which rounds once: a sum that is compensated by its rounding errors, and guards that what the
-    compensation itself rounds away cannot change the result. (From Python 3.12 on `sum` of floats is compensated; its
+    """Return `math.fsum`, which rounds once: a sum that is compensated by its rounding errors. It is the same where the
+    compensation is exact, as for terms of about one size, or guards that what it rounds away cannot change the result.
+    (From Python 3.12 on `sum` of floats is compensated; its
     replacement adds one by one, which differs by rounding on the scale of the terms.)
     """
     terms = list(xs)
     if not any(map(is_traced, terms)):
         return math.fsum(terms)
     if not all(type(number_of(x)) in (*FLOATS, int) and not isinstance(x, Value) for x in terms):
+        return math.fsum(map(concrete, terms))
+    total, errors, lost = converted(terms[0], float), 0.0, 0.0
+    for x in terms[1:]:
+        total, error = _with_error(total, converted(x, float))
+        errors, rest = _with_error(errors, error)
+        lost = lost + abs(rest)
+    if (of := next(filter(is_traced, (lost, total)), None)) is not None and of.recorder.guard("eq", lost, 0.0):
+        total = total + errors
+        if not is_traced(total) or total.recorder.guard("within", total, FINITE):
+            return total
         return math.fsum(map(concrete, terms))
     total, error, bound = _sum_of_floats(terms)
     if is_traced(total):
