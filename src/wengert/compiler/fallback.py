@@ -25,6 +25,7 @@ class Fallback:
         entries: its cache entries, as they are at each time.
 
     Attributes:
+        is_quiet: True if nobody is told what runs uncompiled.
         counts: calls that the function itself served, by reasons that are not its own.
     """
 
@@ -33,6 +34,7 @@ class Fallback:
         self.name: str = name
         self.entries: Mapping[Any, CacheEntry] = entries
         self.counts: dict[str, int] = {}
+        self.is_quiet: bool = False
         self._warned: set[str] = set()
 
     def forget(self) -> None:
@@ -48,7 +50,7 @@ class Fallback:
         """Leave the calls of an entry to the function from now on, and warn once."""
         entry.is_eager, entry.fallback_reason = True, why
         log.info("%s falls back for %s: %s", self.name, entry.signature, why)
-        warn_once(self._warned, f"{self.name} runs uncompiled: {why}")
+        self._warn(why)
         entries = list(self.entries.values())
         refused = [each for each in entries if each.fallback_reason and not each.signature.reason]
         if len(refused) >= policy.SPECIALIZATIONS and all(each.is_eager for each in entries):
@@ -64,7 +66,11 @@ class Fallback:
             entry.compile_after = 1 << entry.examples.bit_length()
         log.info("%s rests for %s: %s", self.name, entry.signature, why)
         if warns:
-            warn_once(self._warned, f"{self.name} runs uncompiled: {entry.fallback_reason}")
+            self._warn(entry.fallback_reason)
+
+    def _warn(self, why: str) -> None:
+        if not self.is_quiet:
+            warn_once(self._warned, f"{self.name} runs uncompiled: {why}")
 
     def rests(self, entry: CacheEntry) -> bool:
         """Return True if this call is not watched, as too many have changed objects, or raised an exception."""

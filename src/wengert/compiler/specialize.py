@@ -42,10 +42,15 @@ from wengert.compiler.record import (
 )
 from wengert.compiler.results import no_number
 from wengert.compiler.traced import Undecided, Unrecordable, operations_since
-from wengert.derivatives import derivations_of, result_of, signature_of
+from wengert.derivatives import code_of, derivations_of, floats_only, result_of, signature_of
 from wengert.engine import Value
 
 __all__ = ["Specializer"]
+
+ON_FLOATS = (
+    "it computes with a derivative of a function that takes plain numbers only: write that function with operators and "
+    "the functions of wengert"
+)
 
 
 class Specializer:
@@ -137,6 +142,9 @@ class Specializer:
         except Exception as error:
             if hasattr(error, MARK):
                 return self._run_on_floats(entry, arguments, row, recorded)
+            if derived is not None and recorded.on_floats and isinstance(error, (AttributeError, TypeError)):
+                floats_only.discard(code_of(recorded.function))  # this time it may take Values only
+                return self.first_run(entry, arguments, row)
             if watch is not None and not entry.specializations:  # else these serve the other calls
                 entry.changes += 1
                 if entry.changes >= policy.CHANGES:
@@ -157,7 +165,7 @@ class Specializer:
         result = self.observe(entry, arguments.prepared(self.function, row))
         if self.recorded_for(arguments)[0] is not recorded:
             return self.first_run(entry, arguments, row)
-        self.fallback.fall_back(entry, "it differentiates a function that takes plain numbers only, in another way than to return the derivative")
+        self.fallback.fall_back(entry, ON_FLOATS)
         return result, None, None
 
     def observe(self, entry: CacheEntry, call: Callable[[], Any], watch: PurityCheck | None = None) -> Any:

@@ -6,11 +6,14 @@ from wengert.derivatives.derivation import (
     OnValues,
     Run,
     assembled,
+    code_of,
     derivations_of,
     directions_of,
+    floats_only,
     places_of,
     result_of,
     signature_of,
+    takes_floats,
 )
 from wengert.derivatives.linearize import LinearMap, largest_term
 from wengert.derivatives.pytree import (
@@ -44,7 +47,17 @@ __all__ = [
     "argument_names",
     "array_of",
 ]
-__all__ += ["assembled", "derivations_of", "directions_of", "items_of", "keys_of", "largest_term"]
+__all__ += [
+    "assembled",
+    "code_of",
+    "derivations_of",
+    "directions_of",
+    "floats_only",
+    "items_of",
+    "keys_of",
+    "largest_term",
+    "takes_floats",
+]
 __all__ += ["places_of", "result_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 __getattr__: Submodules = submodules(__name__)

@@ -7,14 +7,16 @@ itself and differentiate the program.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module  # `compile`, which stands on derivatives, records what takes no Values
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
 
 from wengert import modes
 from wengert._signatures import signature as plain_signature
-from wengert.derivatives.pytree import Numbers, array_of
+from wengert.derivatives.pytree import Numbers, array_of, items_of
 from wengert.engine import Value
 from wengert.node import settle
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     import inspect
 
 __all__ = ["PRODUCTS", "Derivation", "OnValues", "Run", "Start", "assembled", "called", "derivation_of"]
-__all__ += ["compiled_method", "derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
+__all__ += ["by_program", "code_of", "compiled_method", "floats_only", "takes_floats"]
+__all__ += [ "derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
 __all__ += ["result_of", "signature_of"]
 
 Function = Callable[..., Any]
@@ -214,6 +217,51 @@ class OnValues:
         with modes.recorded():  # also inside `no_grad()`
             call = self.function if self.on_floats else functools.partial(called, self.function)
             return Run(call(*passed.args, **passed.kwargs), start)
+
+
+class _Serving(threading.local):
+    derivatives: tuple[Any, ...] = ()  # whose programs are being run
+
+
+_serving = _Serving()
+floats_only: WeakSet[Any] = WeakSet()  # the code of functions that took plain numbers only, and such functions in C
+
+
+def code_of(function: Any) -> Any:
+    """Return the code of a function, of a method or of what a partial calls; a function in C itself."""
+    while isinstance(function, (functools.partial, MethodType)):
+        function = function.func if isinstance(function, functools.partial) else function.__func__
+    return getattr(function, "__code__", function)
+
+
+def takes_floats(function: Any) -> bool:
+    """Return True if a function was called with Values before, and took plain numbers only."""
+    code = code_of(function)
+    return type(code) in (CodeType, BuiltinFunctionType) and code in floats_only
+
+
+def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
+    """Serve a call of a derivative by its program, if its function is one that takes plain numbers only: that is
+    recorded for its derivatives, so it is compiled as well. `NotImplemented` if the derivative itself has to serve: for
+    Values, and where its operations are seen or recorded.
+    """
+    function, derivations = derivations_of(derivative)
+    if not (derivations and takes_floats(function)) or derivative in _serving.derivatives or modes.eager_only():
+        return NotImplemented
+    if type(Value(0.0).data) is not float or any(isinstance(x, Value) for x in items_of([*args, *named.values()])):
+        return NotImplemented
+    if (program := vars(derivative).get("_program")) is None:
+        program = derivative._program = import_module("wengert.compiler").compile(derivative)
+        program._server.fallback.is_quiet = True
+    before = _serving.derivatives
+    _serving.derivatives = (*before, derivative)
+    try:
+        return program(*args, **named)
+    except (AttributeError, TypeError):  # this time it may take Values only
+        floats_only.discard(code_of(function))
+        return NotImplemented
+    finally:
+        _serving.derivatives = before
 
 
 def called(function: Function, *args: Any, **named: Any) -> Any:

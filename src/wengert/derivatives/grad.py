@@ -37,9 +37,11 @@ from wengert.derivatives.derivation import (
     Run,
     Start,
     assembled,
+    by_program,
     called,
     compiled_method,
     derivation_of,
+    floats_only,
     is_compiled,
     note,
     signature_of,
@@ -85,6 +87,9 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
 
     @_like(function, "gradient", Derivation("grad", function, argnums, has_aux))
     def gradient(*args: Any, **named: Any) -> Any:
+        served = by_program(gradient, args, named) if floats_only and not has_aux else NotImplemented
+        if served is not NotImplemented:
+            return served
         slopes = NotImplemented if has_aux or named else differentiated("grad", function, argnums, args)
         if slopes is NotImplemented:
             value, slopes = _value_and_slopes(function, argnums, has_aux, args, named)
@@ -106,6 +111,9 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
 
     @_like(function, "value and gradient", Derivation("value_and_grad", function, argnums, has_aux))
     def value_and_gradient(*args: Any, **named: Any) -> Any:
+        served = by_program(value_and_gradient, args, named) if floats_only and not has_aux else NotImplemented
+        if served is not NotImplemented:
+            return served
         traced = NotImplemented if has_aux or named else differentiated("value_and_grad", function, argnums, args)
         return _value_and_slopes(function, argnums, has_aux, args, named) if traced is NotImplemented else traced
 
@@ -162,6 +170,9 @@ def jacobian(
 
     @_like(function, "Jacobian", Derivation("jacobian", function, argnums, has_aux))
     def jacobian_of(*args: Any, **named: Any) -> Any:
+        served = by_program(jacobian_of, args, named) if floats_only and not has_aux else NotImplemented
+        if served is not NotImplemented:
+            return served
         traced = NotImplemented if has_aux or named else differentiated("jacobian", function, argnums, args)
         if traced is not NotImplemented:
             return traced
@@ -233,11 +244,15 @@ def hvp(function: Function) -> Function:
     gradient = grad(function)
 
     def product(x: Any, v: Any, *args: Any, **named: Any) -> Any:
+        served = by_program(noted, (x, v, *args), named) if floats_only else NotImplemented
+        if served is not NotImplemented:
+            return served
         call = _Call(gradient, 0, (x, *args), named, forward=True)
         return call.inputs.unflatten(call.run.jvp(_moving(call.inputs.match(v, "v"))))
 
     product.__doc__ = f"The product of the Hessian of {_name(function)} with a vector, made by wengert.hvp."
-    return note(product, Derivation("hvp", function, 0))
+    noted = note(product, Derivation("hvp", function, 0))
+    return noted
 
 
 def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:

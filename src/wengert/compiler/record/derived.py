@@ -18,7 +18,6 @@ from wengert.compiler.arguments import Arguments, Signature
 from wengert.compiler.derive import compressed, jacobian_pattern, reordered
 from wengert.compiler.ir import compute_once, fuse, inline, unmask
 from wengert.compiler.record.differentiate import Level, NotDifferentiable, differentiate, operations
-from wengert.compiler.record.floats import takes_floats
 from wengert.compiler.record.layout import ResultLayout, flat_result
 from wengert.compiler.record.recording import Candidate
 from wengert.compiler.record.structure import WEIGHT_STEP, Structure, take_apart
@@ -35,6 +34,7 @@ from wengert.derivatives import (
     directions_of,
     places_of,
     result_of,
+    takes_floats,
 )
 from wengert.engine import Value
 from wengert.graph import Graph

@@ -10,12 +10,9 @@ recording is compared with a difference quotient of the function itself.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from types import MethodType
+from types import BuiltinFunctionType, CodeType
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
@@ -26,30 +23,17 @@ from wengert.compiler.reach import PurityCheck
 from wengert.compiler.record.run import RecordedRun
 from wengert.compiler.record.structure import Parts
 from wengert.compiler.traced import TooLarge, Unrecordable, is_watched, recorder_of_thread
-from wengert.derivatives import Numbers, derivations_of, items_of
+from wengert.derivatives import Numbers, code_of, derivations_of, floats_only, items_of
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Graph
 
-__all__ = ["MARK", "run_on_floats", "takes_floats"]
+__all__ = ["MARK", "run_on_floats"]
 
 MARK = "_of_floats"  # an attribute of errors of a watched run, in which no other one is recorded
 
 STEP = 6e-6  # of a difference quotient, relative to each number: about the cube root of the rounding of a float
 NEAR = 1e-3  # relative, of the derivative along a direction and its difference quotient
-_seen: WeakSet[Any] = WeakSet()  # the code of functions that took plain numbers only, and such functions in C
-
-
-def takes_floats(function: Any) -> bool:
-    """Return True if a function was called with Values before, and took plain numbers only."""
-    return _key(function) in _seen
-
-
-def _key(function: Any) -> Any:
-    """Return the code of a function, of a method or of what a partial calls; a function in C itself."""
-    while isinstance(function, (functools.partial, MethodType)):
-        function = function.func if isinstance(function, functools.partial) else function.__func__
-    return getattr(function, "__code__", function)
 
 
 def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], problem: Exception) -> Any:
@@ -79,8 +63,8 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
     except (Unrecordable, TooLarge) as reason:
         if not hasattr(problem, "__notes__"):
             problem.add_note(
-                f"It takes no Values, and cannot be recorded on their numbers: {reason}. Write it with operators and the "
-                "functions of wengert, or declare what takes plain numbers only by wengert.op"
+                f"It takes no Values, and cannot be recorded on their numbers: {reason}. Write it with operators and "
+                "the functions of wengert, or declare what takes plain numbers only by wengert.op"
             )
         raise problem from None
     except (ArithmeticError, ValueError) as own:  # as of math.sqrt(-1.0)
@@ -94,8 +78,9 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
             f"its derivative: {difference}. A number leaves what is recorded, perhaps into a function written in C: "
             "declare that one by wengert.op"
         )
-    with suppress(TypeError):  # what has no weak references is tried on Values each time
-        _seen.add(_key(function))
+    code = code_of(function)
+    if type(code) in (CodeType, BuiltinFunctionType):
+        floats_only.add(code)
     return result
 
 
