@@ -245,6 +245,8 @@ def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> A
     recorded for its derivatives, so it is compiled as well. `NotImplemented` if the derivative itself has to serve: for
     Values, and where its operations are seen or recorded.
     """
+    if not floats_only:
+        return NotImplemented
     function, derivations = derivations_of(derivative)
     if not (derivations and takes_floats(function)) or derivative in _serving.derivatives or modes.eager_only():
         return NotImplemented

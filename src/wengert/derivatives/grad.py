@@ -41,7 +41,6 @@ from wengert.derivatives.derivation import (
     called,
     compiled_method,
     derivation_of,
-    floats_only,
     is_compiled,
     note,
     signature_of,
@@ -87,7 +86,7 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
 
     @_like(function, "gradient", Derivation("grad", function, argnums, has_aux))
     def gradient(*args: Any, **named: Any) -> Any:
-        served = by_program(gradient, args, named) if floats_only and not has_aux else NotImplemented
+        served = NotImplemented if has_aux else by_program(gradient, args, named)
         if served is not NotImplemented:
             return served
         slopes = NotImplemented if has_aux or named else differentiated("grad", function, argnums, args)
@@ -111,7 +110,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
 
     @_like(function, "value and gradient", Derivation("value_and_grad", function, argnums, has_aux))
     def value_and_gradient(*args: Any, **named: Any) -> Any:
-        served = by_program(value_and_gradient, args, named) if floats_only and not has_aux else NotImplemented
+        served = NotImplemented if has_aux else by_program(value_and_gradient, args, named)
         if served is not NotImplemented:
             return served
         traced = NotImplemented if has_aux or named else differentiated("value_and_grad", function, argnums, args)
@@ -170,7 +169,7 @@ def jacobian(
 
     @_like(function, "Jacobian", Derivation("jacobian", function, argnums, has_aux))
     def jacobian_of(*args: Any, **named: Any) -> Any:
-        served = by_program(jacobian_of, args, named) if floats_only and not has_aux else NotImplemented
+        served = NotImplemented if has_aux else by_program(jacobian_of, args, named)
         if served is not NotImplemented:
             return served
         traced = NotImplemented if has_aux or named else differentiated("jacobian", function, argnums, args)
@@ -244,7 +243,7 @@ def hvp(function: Function) -> Function:
     gradient = grad(function)
 
     def product(x: Any, v: Any, *args: Any, **named: Any) -> Any:
-        served = by_program(noted, (x, v, *args), named) if floats_only else NotImplemented
+        served = by_program(noted, (x, v, *args), named)
         if served is not NotImplemented:
             return served
         call = _Call(gradient, 0, (x, *args), named, forward=True)

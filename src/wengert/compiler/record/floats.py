@@ -144,7 +144,7 @@ class _Given:
     def result(self, numbers: Sequence[float]) -> list[float]:
         """Return the numbers in the result for other numbers."""
         args, named = self.plain(numbers)
-        return [float(x) for x in Parts(self.function(*args, **named)).leaves]
+        return [float(x.data if isinstance(x, Value) else x) for x in Parts(self.function(*args, **named)).leaves]
 
 
 @modes.suspended()
