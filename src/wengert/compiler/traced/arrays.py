@@ -33,7 +33,7 @@ __all__ = ["ASKED", "TracedArray", "choice", "fillable", "presented", "quantile"
 UFUNCS: dict[str, str] = {  # NumPy's functions that have another name in the table
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
     "negative": "neg", "absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "mod": "remainder",
-    "rint": "round",
+    "rint": "round", "expit": "sigmoid", "ndtr": "normal_cdf", "psi": "digamma", "gammaln": "lgamma",
 }  # fmt: skip
 COMPARED: dict[str, Callable[..., Any]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
@@ -315,6 +315,11 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
         elif not (own in COMPARED or own in LOGIC or counts or UFUNCS.get(own, own) in PYTHON):
             _refuse_narrow(own, xs)
     plain = [_as_objects(x) for x in xs]
+    are_floats = options.get("dtype") == np.float64 and all(
+        type(number_of(item)) is np.float64 for x in plain for item in np.ravel(x)
+    )
+    if are_floats:  # NumPy would take them out
+        options = {name: option for name, option in options.items() if name != "dtype"}
     if "out" in options:
         out, where = options.pop("out"), options.pop("where", True)
         if where is not True and method == "__call__":

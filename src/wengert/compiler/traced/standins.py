@@ -141,6 +141,52 @@ def _identity(function: Any) -> Callable[[Any, Any], Any]:
     return call
 
 
+def _log(natural: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `math.log`, which divides two logarithms for another base."""
+
+    def log(*xs: Any) -> Any:
+        if len(xs) != 2 or not any(type(number_of(x)) in FLOATS for x in xs if is_traced(x)):
+            return natural(*xs)
+        return natural(xs[0]) / natural(xs[1])
+
+    return log
+
+
+class _Elementwise:
+    """A function of NumPy that takes each number of an array, also of a list of traced numbers: those it would not ask
+    how they are computed.
+    """
+
+    def __init__(self, real: Any) -> None:
+        self.real: Any = real
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return np.ufunc
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.real
+
+    def __hash__(self) -> int:
+        return hash(self.real)
+
+    def __call__(self, *xs: Any, **named: Any) -> Any:
+        return self.real(*map(_as_array, xs), **named)
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self.real, name)
+        if name not in ("reduce", "accumulate", "reduceat", "outer"):
+            return attribute
+        return lambda *xs, **named: attribute(*map(_as_array, xs), **named)
+
+    def __repr__(self) -> str:
+        return repr(self.real)
+
+
+def _as_array(x: Any) -> Any:
+    return presented(np.array(x)) if type(x) in (list, tuple) and _holds_traced(x) else x
+
+
 def _number_of_object(x: Any) -> Any:
     recorder = recorder_of_thread()
     if recorder is not None:
@@ -360,6 +406,8 @@ STANDINS |= {
     id(isinstance): lambda x, kind: _told(isinstance, x, kind) if is_traced(x) else isinstance(x, kind),
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
+STANDINS[id(math.log)] = _log(STANDINS[id(math.log)])
+STANDINS |= {id(f): _Elementwise(f) for f in vars(np).values() if isinstance(f, np.ufunc)}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
 STANDINS[id(id)] = _number_of_object
 STANDINS |= {id(f): _identity(f) for f in (operator.is_, operator.is_not)}

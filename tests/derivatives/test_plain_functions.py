@@ -1,0 +1,202 @@
+"""Functions that take plain numbers only: of `math`, `statistics`, NumPy and SciPy, and code of other people.
+
+Their derivatives are compared with difference quotients of the functions themselves.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import math
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wengert
+from wengert import Value
+
+np = pytest.importorskip("numpy")
+scipy_integrate = pytest.importorskip("scipy.integrate")
+scipy_optimize = pytest.importorskip("scipy.optimize")
+scipy_special = pytest.importorskip("scipy.special")
+
+Numbers = list[float]
+
+
+def filled(p: Numbers) -> float:
+    table = np.zeros(3)
+    table[0], table[1] = p[0] * p[1], p[2] ** 2
+    table[2] = math.log(p[0] + 2.0)
+    return float(table.sum())
+
+
+def option(p: Numbers) -> float:
+    spot, volatility, years = 100.0 * p[0], p[1], p[2]
+    d = (math.log(spot / 95.0) + (0.02 + volatility**2 / 2) * years) / (volatility * math.sqrt(years))
+    normal = statistics.NormalDist()
+    return spot * normal.cdf(d) - 95.0 * math.exp(-0.02 * years) * normal.cdf(d - volatility * math.sqrt(years))
+
+
+def haversine(p: Numbers) -> float:
+    lat1, lon1, lat2 = map(math.radians, (10.0 * x for x in p))
+    a = math.sin((lat2 - lat1) / 2) ** 2 + math.cos(lat1) * math.cos(lat2) * math.sin(lon1 / 2) ** 2
+    return 6371.0 * 2.0 * math.asin(math.sqrt(a))
+
+
+def pendulum(p: Numbers) -> float:
+    angle, speed = p[0], p[1]
+    for _ in range(40):
+        speed -= 0.05 * math.sin(angle) * p[2]
+        angle += 0.05 * speed
+    return angle
+
+
+def kepler(p: Numbers) -> float:
+    anomaly = p[0]
+    for _ in range(8):
+        anomaly -= (anomaly - 0.3 * math.sin(anomaly) - p[1]) / (1.0 - 0.3 * math.cos(anomaly))
+    return anomaly * p[2]
+
+
+def loan(p: Numbers) -> float:
+    owed, rate = 100.0 * p[0], 0.01 * p[1]
+    for _ in range(24):
+        owed = owed * (1.0 + rate) - p[2] * 5.0 if owed > 0.0 else 0.0
+    return owed
+
+
+def only_floats(p: Numbers) -> float:
+    if not all(isinstance(x, float) for x in p):
+        raise TypeError("expected floats")
+    return p[0] * p[1] ** p[2]
+
+
+def by_type(p: Numbers) -> float:
+    return math.fsum(x * x if type(x) is float else 0.0 for x in p) + math.exp(p[0])
+
+
+def formatted(p: Numbers) -> float:
+    text = f"{len(p)} numbers"
+    return math.cos(p[0]) * len(text) + p[1] * p[2]
+
+
+FUNCTIONS: dict[str, Callable[[Numbers], Any]] = {
+    # math
+    "exp": lambda p: math.exp(p[0]) * p[1],
+    "log": lambda p: math.log(p[0]) + math.log(p[1], 3.0) + math.log2(p[2]) + math.log10(p[0]),
+    "log1p expm1": lambda p: math.log1p(p[0]) * math.expm1(p[1]),
+    "sin cos tan": lambda p: math.sin(p[0]) * math.cos(p[1]) + math.tan(p[2]),
+    "asin acos atan": lambda p: math.asin(p[0] / 3) + math.acos(p[1] / 3) + math.atan(p[2]),
+    "sinh cosh tanh": lambda p: math.sinh(p[0]) + math.cosh(p[1]) * math.tanh(p[2]),
+    "asinh acosh atanh": lambda p: math.asinh(p[0]) + math.acosh(p[1] + 1) + math.atanh(p[2] / 4),
+    "atan2": lambda p: math.atan2(p[0], p[1]) * p[2],
+    "sqrt cbrt": lambda p: math.sqrt(p[0]) * p[1] ** (1 / 3) + math.pow(p[2], 1.5),
+    "hypot": lambda p: math.hypot(p[0], p[1]) + math.dist([p[0], p[1]], [0.1, p[2]]),
+    "fsum prod": lambda p: math.fsum(p) * math.prod(p) + math.exp(0.0),
+    "erf erfc": lambda p: math.erf(p[0]) + math.erfc(p[1]) * p[2],
+    "lgamma": lambda p: math.lgamma(p[0] + 1) * p[1],
+    "fabs copysign": lambda p: math.fabs(p[0] - 2.0) + math.copysign(p[1], -1.0) * math.exp(p[2]),
+    "fmod": lambda p: math.fmod(p[0] + 3.3, 1.7) * math.exp(p[1]),
+    "degrees radians": lambda p: math.degrees(p[0]) + math.radians(p[1]) * math.exp(p[2]),
+    "floor ceil": lambda p: math.floor(p[0]) * p[1] + math.ceil(p[2]) * math.exp(p[0]),
+    "float": lambda p: float(p[0]) ** 2 + float(p[1]) * math.exp(p[2]),
+    "max min": lambda p: max(math.exp(p[0]) - p[1], 0.0) + min(p[2], math.sin(p[0])),
+    "sorted": lambda p: sum(math.exp(x) * n for n, x in enumerate(sorted(p))),
+    "abs round": lambda p: abs(math.sin(p[0]) - p[1]) + round(p[2]) * math.exp(p[0]),
+    # statistics
+    "mean": lambda p: statistics.mean(p) * math.exp(p[0]),
+    "fmean": lambda p: statistics.fmean(p) ** 2,
+    "stdev": lambda p: statistics.stdev(p),
+    "pvariance": lambda p: statistics.pvariance(p) * math.exp(p[1]),
+    "median": lambda p: statistics.median(p) * math.exp(p[0]),
+    "geometric_mean": lambda p: math.exp(statistics.fmean([math.log(x) for x in p])),
+    "NormalDist.pdf": lambda p: statistics.NormalDist(0.5, 2.0).pdf(p[0]) * p[1],
+    "NormalDist.cdf": lambda p: statistics.NormalDist(0.5, 2.0).cdf(p[0]) * p[1],
+    # NumPy
+    "np.exp": lambda p: float(np.exp(np.array(p)).sum()),
+    "np.std": lambda p: float(np.std(np.array(p))),
+    "np.var mean": lambda p: float(np.var(p) * np.mean(p)),
+    "np.dot": lambda p: float(np.dot(np.array(p), np.arange(3.0)) * math.exp(p[0])),
+    "np.where": lambda p: float(np.where(np.array(p) > 1.0, np.sqrt(p), np.sin(p)).sum()),
+    "np.maximum": lambda p: float(np.maximum(np.array(p), 1.0).prod()),
+    "np.clip": lambda p: float(np.clip(np.array(p), 0.6, 1.4).sum() * math.exp(p[0])),
+    "np.cumsum": lambda p: float(np.cumsum(np.array(p))[1] * np.tanh(p[2])),
+    "np.diff": lambda p: float((np.diff(np.array(p)) ** 2).sum()),
+    "np.linspace": lambda p: float(np.sin(np.linspace(0.0, 1.0, 5) * p[0]).sum()) * math.exp(p[1]),
+    "np.polyval": lambda p: float(np.polyval(np.array(p), 1.5)) * math.exp(p[0]),
+    "np.trapezoid": lambda p: float(np.trapezoid(np.exp(np.array(p)))),
+    "np.interp": lambda p: float(np.interp(1.2, [0.0, 1.0, 2.0], np.array(p))) * math.exp(p[0]),
+    "np.outer": lambda p: float(np.outer(p, np.exp(p)).sum()),
+    "np.reshape": lambda p: float((np.array([*p, *p]).reshape(2, 3).T @ np.ones(2) * math.exp(p[0])).sum()),
+    "np.zeros": filled,
+    "np.zeros_like": lambda p: float((np.zeros_like(np.array(p)) + np.array(p)).sum() * math.exp(p[0])),
+    "np.log1p": lambda p: float(np.log1p(np.exp(-np.array(p))).sum()),
+    "np.hypot": lambda p: float(np.hypot(p[0], p[1]) * np.arctan2(p[1], p[2])),
+    "np.sort": lambda p: float((np.sort(np.array(p)) * np.array([1.0, -2.0, 3.0])).sum() * math.exp(p[0])),
+    "np.max": lambda p: float(np.max(np.exp(p)) - np.min(np.array(p))),
+    # SciPy
+    "erf of SciPy": lambda p: float(scipy_special.erf(p[0]) * p[1]),
+    "expit": lambda p: float(scipy_special.expit(np.array(p)).sum()),
+    "gammaln": lambda p: float(scipy_special.gammaln(p[0] + 1.0)) * p[1],
+    "rosen": lambda p: float(scipy_optimize.rosen(np.array(p))),
+    # of other people
+    "rgb_to_hsv": lambda p: sum(colorsys.rgb_to_hsv(p[0] / 3, p[1] / 3, p[2] / 4)),
+    "rgb_to_hls": lambda p: sum(colorsys.rgb_to_hls(p[0] / 3, p[1] / 3, p[2] / 4)),
+    "rgb_to_yiq": lambda p: sum(colorsys.rgb_to_yiq(math.sin(p[0]), p[1], p[2])),
+    "yiq_to_rgb": lambda p: sum(colorsys.yiq_to_rgb(0.3 * math.sin(p[0]), 0.1 * p[1], 0.1 * p[2])),
+    "option": option,
+    "haversine": haversine,
+    "pendulum": pendulum,
+    "kepler": kepler,
+    "loan": loan,
+    "only floats": only_floats,
+    "by type": by_type,
+    "formatted": formatted,
+}
+POINTS = [[0.7, 1.3, 1.9], [0.8, 1.1, 1.7], [0.75, 1.41, 2.2], [0.9, 1.2, 1.65], [0.65, 1.35, 2.1], [0.7, 1.3, 1.9]]
+
+
+def number(x: Any) -> float:
+    return float(x.data if isinstance(x, Value) else x)
+
+
+def differences(function: Callable[[Numbers], Any], point: Numbers) -> Numbers:
+    """Difference quotients, extrapolated (Richardson)."""
+
+    def along(n: int, step: float) -> float:
+        low, high = list(point), list(point)
+        low[n], high[n] = point[n] - step, point[n] + step
+        return (number(function(high)) - number(function(low))) / (2 * step)
+
+    return [(4 * along(n, 5e-4) - along(n, 1e-3)) / 3 for n in range(len(point))]
+
+
+def near(want: Any) -> Any:
+    return pytest.approx(want, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_of_plain_functions(name: str) -> None:
+    function = FUNCTIONS[name]
+    gradient, both = wengert.grad(function), wengert.value_and_grad(function)
+    for point in POINTS:  # the first call records, later ones are served by a program
+        want = differences(function, point)
+        assert gradient(list(point)) == near(want)
+        value, slopes = both(list(point))
+        assert value == pytest.approx(number(function(list(point))), rel=1e-14)
+        assert slopes == near(want)
+        assert wengert.jacobian(lambda p: [function(p)])(list(point))[0] == near(want)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_they_are_compiled_as_the_function_is(name: str) -> None:
+    function = FUNCTIONS[name]
+    compiled, gradient = wengert.compile(function), wengert.compile(wengert.grad(function))
+    for point in [*POINTS, *POINTS]:
+        compiled(list(point))
+        assert gradient(list(point)) == near(differences(function, point))
+    if name == "rosen":  # recorded again and again, as the function is: SciPy looks up the array library at each call
+        return
+    specializations = [len(next(iter(f._server.entries.values())).specializations) for f in (compiled, gradient)]
+    assert 0 < specializations[1] <= specializations[0]
