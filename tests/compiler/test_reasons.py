@@ -417,12 +417,12 @@ def determinant(x: float) -> Any:
 
 
 @reason(
-    "... computes an integer of more than a million bits: pass floats, or an array",
-    [1, 2**40],
-    instead=lambda x: sum(W * v for v in np.power(2, np.array(x))),
+    "... computes an integer of more than a million bits: compute it before, and pass what you need of it",
+    1_100_000,
+    instead=lambda n: W * n,
 )
-def computes_huge_integers(x: Any) -> Any:
-    return sum(W * v for v in np.power(2, x))
+def computes_huge_integers(n: int) -> Any:
+    return W * (2**n % 1000)
 
 
 @reason(

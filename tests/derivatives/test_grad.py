@@ -133,7 +133,8 @@ def test_what_cannot_be_differentiated_by_is_named() -> None:
     with pytest.raises(OperandError, match=r"the result of the function\[1\] is complex 1j"):
         jacobian(lambda x: [x, 1j])(1.0)
     with pytest.raises(OperandError, match="a Value is not a float"):
-        grad(math.sin)(1.0)
+        grad(lambda x: math.sin(x) + len(x))(1.0)
+    assert grad(math.sin)(1.0) == math.cos(1.0)
 
 
 def test_something_beside_the_value() -> None:

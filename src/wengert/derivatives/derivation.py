@@ -18,6 +18,7 @@ from wengert import modes
 from wengert._signatures import signature as plain_signature
 from wengert.derivatives.pytree import Numbers, array_of, items_of
 from wengert.engine import Value
+from wengert.errors import OperandError, WengertError
 from wengert.node import settle
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PRODUCTS", "Derivation", "OnValues", "Run", "Start", "assembled", "called", "derivation_of"]
 __all__ += ["by_program", "code_of", "compiled_method", "floats_only", "takes_floats"]
-__all__ += [ "derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
+__all__ += ["derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
 __all__ += ["result_of", "signature_of"]
 
 Function = Callable[..., Any]
@@ -278,6 +279,8 @@ def called(function: Function, *args: Any, **named: Any) -> Any:
                 "This function of NumPy takes no Values: write wengert.solve, wengert.inv or wengert.det in place of "
                 "np.linalg's, and wengert.interp in place of np.interp of an array"
             )
+        if isinstance(error, WengertError) and not isinstance(error, OperandError):  # not of a Value as a plain number
+            raise
         return import_module("wengert.compiler.record.floats").run_on_floats(function, args, named, error)
 
 

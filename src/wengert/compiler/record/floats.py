@@ -10,6 +10,7 @@ recording is compared with a difference quotient of the function itself.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CodeType
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 
 from wengert import modes
 from wengert._signatures import signature
+from wengert.compiler import policy
 from wengert.compiler.arguments import Arguments, Reader, bound_to
 from wengert.compiler.reach import PurityCheck
 from wengert.compiler.record.run import RecordedRun
@@ -25,7 +27,7 @@ from wengert.compiler.record.structure import Parts
 from wengert.compiler.traced import TooLarge, Unrecordable, is_watched, recorder_of_thread
 from wengert.derivatives import Numbers, code_of, derivations_of, floats_only, items_of
 from wengert.engine import Value
-from wengert.errors import OperationError
+from wengert.errors import OperationError, WengertError
 from wengert.graph import Graph
 
 __all__ = ["MARK", "run_on_floats"]
@@ -66,6 +68,8 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
                 f"It takes no Values, and cannot be recorded on their numbers: {reason}. Write it with operators and "
                 "the functions of wengert, or declare what takes plain numbers only by wengert.op"
             )
+        raise problem from None
+    except WengertError:
         raise problem from None
     except (ArithmeticError, ValueError) as own:  # as of math.sqrt(-1.0)
         raise own from None
@@ -116,16 +120,16 @@ class _Given:
         """Read the plain arguments, and note the Values by the names that the recording gives its inputs.
 
         Raises:
-            Unrecordable: they cannot be read, or are no plain numbers.
+            Unrecordable: they cannot be read.
+            TypeError: they are not those of the function.
         """
         args, named = self.plain()
         arguments = Reader(signature(self.function), ()).read(args, named, False)
-        if arguments is None or arguments.signature.reason:
-            raise Unrecordable(
-                arguments.signature.reason if arguments else "the arguments are not those of the function"
-            )
-        bound = bound_to(arguments.signature.of_function, self._args, self._named)
-        assert bound is not None
+        bound = bound_to(signature(self.function), self._args, self._named)
+        if arguments is None or bound is None:
+            raise TypeError
+        if arguments.signature.reason:
+            raise Unrecordable(arguments.signature.reason)
         for name, x in bound.arguments.items():
             if not any(isinstance(item, Value) for item in items_of(x)):
                 continue
@@ -134,7 +138,7 @@ class _Given:
                 size = int(np.prod(leaf.shape))
                 self.nodes[each], leaves = leaves[:size], leaves[size:]
             if leaves:
-                raise Unrecordable(f"{name} holds more than numbers")
+                raise TypeError
         return arguments
 
     def _leaves(self, arguments: Arguments, name: str) -> list[tuple[str, Any]]:
@@ -156,15 +160,21 @@ def _recorded(function: Callable[..., Any], given: _Given) -> tuple[Any, list[An
         Unrecordable, TooLarge: it cannot be recorded; the message says why.
     """
     arguments = given.arguments()
-    call = arguments.prepared(function, 0)
-    watch = PurityCheck(function, arguments.reached_by(call))
-    with modes.watched():
-        result = watch.run(call)
-    if watch.effect or watch.change:
-        raise Unrecordable(watch.effect or f"{watch.change}: {watch.instead}")
-    run = RecordedRun(function, arguments, arguments.example(0), watch, None, fixed=True, given=given.nodes)
-    if run.outputs.nested:
-        raise Unrecordable("it returns a derivative")
+    profiler = sys.getprofile()  # the user's
+    sys.setprofile(None)
+    try:
+        for _ in range(policy.CHANGES):
+            call = arguments.prepared(function, 0)
+            watch = PurityCheck(function, arguments.reached_by(call))
+            with modes.watched():
+                result = watch.run(call)
+            if watch.effect or not watch.is_cache_filled():
+                break
+        if why := watch.effect or watch.change:
+            raise Unrecordable(why if watch.effect else f"{why}: {watch.instead}")
+        run = RecordedRun(function, arguments, arguments.example(0), watch, None, fixed=True, given=given.nodes)
+    finally:
+        sys.setprofile(profiler)
     parts = Parts(result)
     outputs = zip(run.outputs.values, run.outputs.kinds, parts.leaves, strict=True)
     leaves = [node if kind == "f" else x for node, kind, x in outputs]
