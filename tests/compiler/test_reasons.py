@@ -417,7 +417,7 @@ def determinant(x: float) -> Any:
 
 
 @reason(
-    "... computes an integer of more than a million bits: compute it before, and pass what you need of it",
+    "... computes an integer of over a million bits: compute it before, and pass what you need of it",
     1_100_000,
     instead=lambda n: W * n,
 )

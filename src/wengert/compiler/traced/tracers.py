@@ -415,7 +415,7 @@ def _not_huge(recorder: Any, bits: int, times: Any) -> Any:
         Unrecordable: they are very many.
     """
     if bits * times > LONGEST:
-        recorder.refuse("computes an integer of more than a million bits: compute it before, and pass what you need of it")
+        recorder.refuse("computes an integer of over a million bits: compute it before, and pass what you need of it")
     return times
 
 
