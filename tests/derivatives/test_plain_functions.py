@@ -200,3 +200,120 @@ def test_they_are_compiled_as_the_function_is(name: str) -> None:
         return
     specializations = [len(next(iter(f._server.entries.values())).specializations) for f in (compiled, gradient)]
     assert 0 < specializations[1] <= specializations[0]
+
+
+def test_higher_derivatives_and_products() -> None:
+    function = FUNCTIONS["option"]
+    gradient = wengert.grad(function)
+    for point in POINTS[:4]:
+        rows = [differences(lambda p, n=n: gradient(list(p))[n], point) for n in range(3)]
+        for second in (wengert.hessian(function), wengert.jacobian(gradient)):
+            for row, want in zip(second(list(point)), rows, strict=True):
+                assert row == pytest.approx(want, rel=1e-5, abs=1e-5)
+        want = [row[0] - 2.0 * row[2] for row in rows]
+        assert wengert.hvp(function)(list(point), [1.0, 0.0, -2.0]) == pytest.approx(want, rel=1e-5, abs=1e-5)
+        value, slope = wengert.jvp(function, (list(point),), ([1.0, 0.0, -2.0],))
+        want_slope = differences(function, point)[0] - 2.0 * differences(function, point)[2]
+        assert (value, slope) == (function(point), near(want_slope))
+        value, pullback = wengert.vjp(function, list(point))
+        assert pullback(2.0)[0] == near([2.0 * x for x in differences(function, point)])
+
+
+def test_third_derivatives() -> None:
+    third = wengert.grad(wengert.grad(wengert.grad(lambda x: math.exp(2.0 * x) * math.sin(x))))
+    want = 11.0 * math.cos(0.4) * math.exp(0.8) + 2.0 * math.sin(0.4) * math.exp(0.8)
+    for _ in range(4):
+        assert third(0.4) == pytest.approx(want, rel=1e-13)
+
+
+def test_values_go_in_and_parameters_come_out() -> None:
+    w = Value(1.5)
+    gradient = wengert.grad(lambda x: math.exp(x) * w)
+    for _ in range(3):
+        w.grad = 0.0
+        x = Value(0.5)
+        slope = gradient(x)
+        assert isinstance(slope, Value)
+        slope.backward()
+        assert (slope.data, x.grad, w.grad) == near((1.5 * math.exp(0.5), 1.5 * math.exp(0.5), math.exp(0.5)))
+        w.grad = 0.0
+        slope = gradient(0.5)
+        slope.backward()
+        assert w.grad == near(math.exp(0.5))
+
+
+def test_a_derivative_of_a_derivative_that_was_called_before() -> None:
+    function = FUNCTIONS["exp"]
+    gradient = wengert.grad(function)
+    for _ in range(3):
+        gradient([1.0, 2.0, 3.0])
+    e = math.exp(1.0)
+    for second in (wengert.jacobian(gradient), wengert.hessian(function)):
+        for _ in range(3):
+            assert [list(row) for row in second([1.0, 2.0, 3.0])] == [
+                near([2 * e, e, 0.0]),
+                near([e, 0.0, 0.0]),
+                [0.0] * 3,
+            ]
+
+
+def test_the_function_may_take_values_another_time() -> None:
+    """The code is the same, and what it calls is not."""
+
+    def around(inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: 2.0 * inner(x) + 1.0
+
+    for _ in range(3):
+        assert wengert.grad(around(math.exp))(1.0) == near(2.0 * math.e)
+        assert wengert.grad(around(lambda x: x.tanh()))(1.0) == near(2.0 - 2.0 * math.tanh(1.0) ** 2)
+    takes_both = wengert.grad(lambda x, inner: inner(x) * x)
+    for compiled in (takes_both, wengert.compile(takes_both)):
+        for _ in range(3):
+            assert compiled(1.0, math.exp) == near(2.0 * math.e)
+            assert compiled(1.0, wengert.tanh) == near(math.tanh(1.0) + 1.0 - math.tanh(1.0) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "said"),
+    [
+        (lambda x: math.gamma(math.exp(x)), "OperationError", "into a function written in C"),
+        (lambda x: float(str(math.exp(x))), "OperationError", "the recording changes by 0"),
+        (lambda x: math.sqrt(x - 2.0), "ValueError", "math domain error"),
+        (lambda x: math.exp(x) / (x - x), "ZeroDivisionError", "division by zero"),
+        (lambda x: x.sigmod(), "AttributeError", "sigmod"),
+        (lambda x: math.exp(x) + len(x), "OperandError", "a Value is not a float"),
+    ],
+)
+def test_what_has_no_derivative_says_so(function: Any, error: str, said: str) -> None:
+    for derivative in (wengert.grad(function), wengert.compile(wengert.grad(function)), wengert.hessian(function)):
+        for _ in range(3):
+            with pytest.raises(Exception, match=said) as raised:
+                derivative(0.5)
+            assert error in [kind.__name__ for kind in type(raised.value).__mro__]
+
+
+def test_effects_are_named_and_not_repeated_for_each_check(capsys: pytest.CaptureFixture[str]) -> None:
+    def prints(x: Any) -> Any:
+        value = math.exp(x)
+        print("here")
+        return value
+
+    with pytest.raises(TypeError) as raised:
+        wengert.grad(prints)(0.5)
+    assert "print" in raised.value.__notes__[0]
+    assert capsys.readouterr().out == "here\n"  # on the numbers; with Values it did not come so far
+
+
+def test_a_users_profiler_goes_on() -> None:
+    import sys
+
+    seen: list[str] = []
+    sys.setprofile(lambda frame, event, arg: seen.append(frame.f_code.co_name))
+    try:
+        slope = wengert.grad(lambda x: math.exp(x) * x)(1.0)
+        seen.clear()
+        FUNCTIONS["exp"]([1.0, 2.0, 3.0])
+    finally:
+        sys.setprofile(None)
+    assert slope == near(2.0 * math.e)
+    assert "<lambda>" in seen

@@ -253,7 +253,8 @@ def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> A
         return NotImplemented
     if type(Value(0.0).data) is not float or any(isinstance(x, Value) for x in items_of([*args, *named.values()])):
         return NotImplemented
-    if (program := vars(derivative).get("_program")) is None:
+    program = vars(derivative).get("_program")
+    if program is None or program.function is not derivative:  # `functools.wraps` copies it
         program = derivative._program = import_module("wengert.compiler").compile(derivative)
         program._server.fallback.is_quiet = True
     before = _serving.derivatives
@@ -281,7 +282,12 @@ def called(function: Function, *args: Any, **named: Any) -> Any:
             )
         if isinstance(error, WengertError) and not isinstance(error, OperandError):  # not of a Value as a plain number
             raise
-        return import_module("wengert.compiler.record.floats").run_on_floats(function, args, named, error)
+        try:
+            floats = import_module("wengert.compiler.record.floats")
+        except ImportError as missing:  # of NumPy
+            error.add_note(f"A function that takes plain numbers only is recorded, and {missing}")
+            raise error from None
+        return floats.run_on_floats(function, args, named, error)
 
 
 def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[Any]) -> Any:

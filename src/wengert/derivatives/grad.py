@@ -2,7 +2,8 @@
 
 The calling convention is JAX's: `grad(f)` is a function, and so is `grad(grad(f))`. The arguments to differentiate with
 respect to are numbers, or lists, tuples, named tuples, dicts and NumPy arrays of numbers, nested in any way, and
-derivatives have the same structure. The function is called with Values in place of these numbers.
+derivatives have the same structure. The function is called with Values in place of these numbers; one that takes plain
+numbers only is recorded on them, as `compile` does (see `compiler/record/floats.py`).
 
 Given floats (or ints), the derivative consists of floats. It consists of Values, which can be differentiated again, if
 
@@ -61,7 +62,8 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
     """Return the gradient of a function with one number as its result, as a function of the same arguments.
 
     Args:
-        function: called with Values in place of the numbers to differentiate with respect to.
+        function: called with Values in place of the numbers to differentiate with respect to; plain code, as of `math`,
+            is recorded on the numbers.
         argnums: the positional argument to differentiate with respect to, counted from 0, or from the end by -1, -2,
             ...; a tuple of them gives a tuple of gradients.
         has_aux: the function returns a pair (value, auxiliary data), and the gradient does too.
@@ -73,11 +75,12 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
         ArgumentError: when called: the function returned something else than one number, there is no such
             argument, or `argnums` names one twice.
         OperandError: when called: the argument contains something that is not a number.
-        OperationError: when called: a second derivative needs an operation whose rule works on floats only.
+        OperationError: when called: a second derivative needs an operation whose rule works on floats only, or a number
+            leaves a plain function into one written in C that is not known.
 
-    >>> from wengert import sin
-    >>> grad(sin)(0.0)
-    1.0
+    >>> import math
+    >>> grad(lambda x: math.sin(x) + float(x))(0.0)
+    2.0
     >>> grad(lambda w: w["a"] * w["b"][0] ** 2)({"a": 2.0, "b": [3.0, 4.0]})
     {'a': 9.0, 'b': [12.0, 0.0]}
     >>> grad(lambda x: x * grad(lambda y: x * y)(3.0))(2.0)    # of x * x, as the inner one is x
