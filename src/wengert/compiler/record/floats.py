@@ -27,7 +27,7 @@ from wengert.compiler.record.structure import Parts
 from wengert.compiler.traced import TooLarge, Unrecordable, is_watched, recorder_of_thread
 from wengert.derivatives import Numbers, code_of, derivations_of, floats_only, items_of
 from wengert.engine import Value
-from wengert.errors import OperationError, WengertError
+from wengert.errors import ArgumentError, OperationError, WengertError
 from wengert.graph import Graph
 
 __all__ = ["MARK", "run_on_floats"]
@@ -124,7 +124,10 @@ class _Given:
             TypeError: they are not those of the function.
         """
         args, named = self.plain()
-        arguments = Reader(signature(self.function), ()).read(args, named, False)
+        try:
+            arguments = Reader(signature(self.function), ()).read(args, named, False)
+        except ArgumentError as reason:
+            raise Unrecordable(str(reason)) from None
         bound = bound_to(signature(self.function), self._args, self._named)
         if arguments is None or bound is None:
             raise TypeError

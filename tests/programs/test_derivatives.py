@@ -1,0 +1,140 @@
+"""Derivatives of the collection's programs, as they stand: compared with difference quotients of the programs."""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wengert
+from wengert import Value
+from wengert.errors import OperationError
+
+np = pytest.importorskip("numpy")
+trials = pytest.importorskip("tests.programs.trial")
+
+from wengert.derivatives import Numbers  # noqa: E402
+
+pytestmark = [
+    pytest.mark.once,  # what is recorded does not depend on which engine runs
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # a program leaves its file open
+]
+
+STEP, NEAR = 2e-6, 1e-3
+DETACHED = "it takes the numbers out of the Values, or copies these"
+BRANCHES = "with Values it takes another branch: it asks for types, compares by identity, or catches their errors"
+OTHERS = {
+    "control.copies_of_lists_and_objects": DETACHED,
+    "learning.adversarial_losses": DETACHED,
+    "misuse.deep_copy_of_an_argument": DETACHED,
+    "misuse.shallow_copy_of_a_number": DETACHED,
+    "misuse.stopped_gradients": DETACHED,
+    "misuse.through_a_pickle": DETACHED,
+    "natural.epidemic": DETACHED,
+    "misuse.a_type_error_that_is_caught": BRANCHES,
+    "misuse.dtype_of_an_array": BRANCHES,
+    "misuse.duck_typing": BRANCHES,
+    "misuse.equal_numbers": BRANCHES,
+    "misuse.is_it_a_float": BRANCHES,
+    "misuse.not_equal": BRANCHES,
+    "misuse.numbers_abstract_classes": BRANCHES,
+    "misuse.single_dispatch": BRANCHES,
+    "misuse.type_of_a_number": BRANCHES,
+    "misuse.roots_of_negative_numbers": "of a negative Value a root is nan, of a number it is complex",
+    "arguments.a_nest_walked_by_type": "it asks for types, and raises for a Value",
+    "misuse.through_json": "the text of a number has no derivative",
+}
+
+
+def flat(x: Any) -> list[float]:
+    """List the numbers of a result."""
+    if isinstance(x, dict):
+        x = list(x.values())
+    if isinstance(x, np.ndarray):
+        x = x.tolist()
+    if isinstance(x, (list, tuple)):
+        return [number for item in x for number in flat(item)]
+    return [] if x is None else [float(x.data if isinstance(x, Value) else x)]
+
+
+class Case:
+    """A program, and the arguments to differentiate with respect to."""
+
+    def __init__(self, name: str) -> None:
+        self.side = trials.Side(name)
+        example, kinds = self.side.arguments("7")[0], self.side.program.arguments
+        self.by = [n for n, x in example.items() if trials.values_in([kinds[n].values(x)]) and self._are_numbers(x)]
+        self.argnums = tuple([[*example].index(n) for n in self.by])
+
+    def _are_numbers(self, x: Any) -> bool:
+        try:
+            return bool(Numbers(x).leaves)
+        except TypeError:
+            return False
+
+    def arguments(self, seed: str, moved: float = 0.0) -> list[Any]:
+        """Draw arguments, and move their numbers along a direction."""
+        example = self.side.arguments(seed)[0]
+        for name in self.by if moved else ():
+            numbers = Numbers(example[name])
+            steps = [moved * STEP * x for x in self.direction(numbers.leaves)]
+            example[name] = numbers.unflatten([x + step for x, step in zip(numbers.leaves, steps, strict=True)])
+        random.seed(seed)
+        np.random.seed(1)
+        return list(example.values())
+
+    def direction(self, numbers: list[float]) -> list[float]:
+        return [math.cos(1.0 + n) * max(abs(x), 1.0) for n, x in enumerate(numbers)]
+
+    def compare(self, jacobian: Callable[..., Any], seed: str) -> bool:
+        """Compare a Jacobian along the direction; False if there is nothing to compare with."""
+        try:
+            results = [np.array(flat(self.side.plain(*self.arguments(seed, x)))) for x in (-1, -0.5, 0, 0.5, 1)]
+        except (ArithmeticError, TypeError, ValueError):
+            return False
+        if not results[0].size or len({x.shape for x in results}) > 1:
+            return False
+        matrix = np.array(flat(jacobian(*self.arguments(seed)))).reshape(len(results[0]), -1)
+        example = self.side.arguments(seed)[0]
+        got = matrix @ np.array([x for name in self.by for x in self.direction(Numbers(example[name]).leaves)])
+        low, half_low, middle, half_high, high = results
+        want, halved, bend = (high - low) / (2 * STEP), (half_high - half_low) / STEP, high - 2 * middle + low
+        size = NEAR * (np.maximum(np.abs(want), np.abs(got)) + 1e-3 * (1.0 + np.abs(middle)))
+        is_smooth = (np.abs(want - halved) <= size) & (np.abs(bend) / (2 * STEP) <= size)
+        assert (np.abs(want - got) <= size)[is_smooth].all(), (got, want)
+        return bool(is_smooth.any())
+
+
+@pytest.mark.sampled(25)
+@pytest.mark.parametrize("name", trials.collection())
+def test_derivatives_of_the_programs(name: str) -> None:
+    """Uncompiled and compiled, at several points. A program that the engine runs as its numbers are taken out may say
+    so.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        case = Case(name)
+        if case.side.program.effects or not case.by:
+            return
+        jacobian = wengert.jacobian(case.side.plain, case.argnums)
+        for derivative in (jacobian, wengert.compile(jacobian, static=case.side.program.static)):
+            try:
+                for seed in "789":
+                    case.compare(derivative, seed)
+            except OperationError:  # a number leaves what is recorded
+                assert case.side.program.engine or name in LEAVING
+            except (AssertionError, TypeError):
+                assert name in OTHERS
+                return
+        assert name not in OTHERS
+
+
+LEAVING = {  # programs that are compiled for one number each, where an array without axes is passed to `float`
+    "arguments.array_without_axes_and_with_three",
+    "arrays.arrays_without_axes",
+    "numerics.softmax_by_numpy",
+}
