@@ -451,3 +451,24 @@ def test_threads() -> None:
 
     together(*[partial(work, k) for k in range(4)])
     assert w.grad == 0.0
+
+
+def test_the_rows_of_a_jacobian_are_the_results() -> None:
+    """Also if these are an array, and the argument is a list."""
+    np = pytest.importorskip("numpy")
+
+    def f(x: Any) -> Any:
+        return np.array([x[0] * 1.0, x[1] * 2.0, x[0] + x[1] ** 2])
+
+    want = [[1.0, 0.0], [0.0, 2.0], [1.0, 4.0]]
+    for derivative in (jacobian(f), wengert.compile(jacobian(f))):
+        for x in ([3.0, 2.0], [3, 2], np.array([3.0, 2.0])):
+            rows = derivative(x)
+            assert (rows.shape, rows.tolist()) == ((3, 2), want)
+            assert jacobian(lambda x: f(x).tolist())(list(x)) == want
+    table = jacobian(lambda x: np.array([x[0][0] * x[1][1], x[0][1]]))([[1.0, 2.0], [3.0, 4.0]])
+    assert table.tolist() == [[[4.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 0.0]]]
+    by_x, by_y = jacobian(lambda x, y: np.array([x[0] * y, x[1]]), (0, 1))([1.0, 2.0], 3.0)
+    assert (by_x.tolist(), by_y.tolist()) == ([[3.0, 0.0], [0.0, 1.0]], [1.0, 0.0])
+    of_dict = jacobian(lambda p: np.array([p["a"] * p["b"][0], p["b"][1]]))({"a": 2.0, "b": [3.0, 4.0]})
+    assert (of_dict["a"].tolist(), [x.tolist() for x in of_dict["b"]]) == ([3.0, 0.0], [[2.0, 0.0], [0.0, 1.0]])

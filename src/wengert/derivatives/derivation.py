@@ -304,7 +304,12 @@ def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[An
         return inputs.unflatten(numbers)
     width = len(inputs.leaves)
     rows = [numbers[at : at + width] for at in range(0, len(numbers), width)] if width else [[] for _ in outputs.leaves]
-    return outputs.map(lambda out, rows_shape: inputs.map(lambda by, shape: entries(rows[out], by, rows_shape, shape)))
+    arrays = inputs.with_arrays()  # for an array of results: its rows are the results, as those of a list are
+
+    def of_result(out: slice, of: tuple[int, ...] | None) -> Any:
+        return (inputs if of is None else arrays).map(lambda by, shape: entries(rows[out], by, of, shape))
+
+    return outputs.map(of_result)
 
 
 def entries(rows: Sequence[Sequence[Any]], by: slice, *shapes: tuple[int, ...] | None) -> Any:

@@ -242,6 +242,17 @@ class Numbers:
 
         return tree_unflatten(self.tree, made)
 
+    def with_arrays(self) -> Numbers:
+        """Return the same numbers with an array in place of a list of numbers, or of lists of one length, which is an
+        argument itself or one of several, and not inside of a dict.
+
+        >>> Numbers([[1.0, 2.0], [3.0, 4.0]]).with_arrays().map(lambda numbers, shape: shape)
+        (2, 2)
+        """
+        other = copy.copy(self)
+        other.tree = _with_arrays(self.tree)
+        return other
+
     def names(self) -> list[str]:
         """Name each number by its path: x[2], x['w'][0, 1]."""
         found: list[str] = []
@@ -288,6 +299,24 @@ class Numbers:
             )
         self.leaves.append(coerce.number(x))
         return NUMBER
+
+
+def _with_arrays(tree: Any) -> Any:
+    if isinstance(tree, NumberRow):
+        return Block((len(tree.tree.keys),)) if tree.tree.kind is list else tree
+    if not isinstance(tree, PyTree) or tree.kind not in (list, tuple):
+        return tree
+    children = tuple([_with_arrays(child) for child in tree.children])
+    shapes = {_shape_of(child, x) for child, x in zip(children, tree.children, strict=True)}
+    if tree.kind is list and len(shapes) == 1 and None not in shapes:
+        return Block((len(children), *shapes.pop()))  # type: ignore[misc]
+    return tree._replace(children=children)
+
+
+def _shape_of(tree: Any, before: Any) -> tuple[int, ...] | None:
+    """Return the shape of a number, or of what was a list of numbers; None for anything else."""
+    was_list = isinstance(before, (PyTree, NumberRow)) or tree is NUMBER
+    return (tree.shape or ()) if isinstance(tree, Block) and was_list else None
 
 
 def argument_names(function: Callable[..., Any], count: int) -> list[str]:
