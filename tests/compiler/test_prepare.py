@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -182,6 +183,58 @@ def test_what_is_prepared_serves_the_argument_itself() -> None:
     assert "machine code runs" in compiled.report()
     assert compiled(given, thing).data == 3.0
     assert compiled.report().count("specialization ") == 1
+
+
+def test_while_numpy_raises_errors_the_function_runs_once() -> None:
+    compiled = wengert.compile(lambda x: np.exp(x) * 2.0)
+    with np.errstate(all="raise"):
+        compiled.prepare(1.0)
+    assert "the function itself served 1 call while" in compiled.report()
+
+
+def test_a_recording_that_is_dropped_is_not_recorded_again() -> None:
+    """Another order of additions breaks a guard of its own example; other examples may be recorded yet."""
+    dropped = 0
+    for seed in range(12):
+        numbers = np.random.default_rng(seed).random(100).tolist()
+        limit = functools.reduce(lambda total, x: total + x, numbers)
+
+        def f(xs: Any, limit: float = limit) -> Any:
+            total = 0.0
+            for x in xs:
+                total = total + x
+            return total * 2.0 if total <= limit else total * 3.0
+
+        compiled = wengert.compile(f)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            compiled.prepare(numbers)
+        assert ["a recording of f is dropped" in str(each.message) for each in caught] == [True] * len(caught)
+        assert len(caught) < 2
+        assert "runs uncompiled" not in compiled.report()
+        dropped += len(caught)
+    assert dropped
+
+
+def test_what_changes_at_each_run_is_left_to_the_calls() -> None:
+    w, log = Value(0.5), []
+
+    def f(x: Any) -> Any:
+        log.append(x)
+        return w * x
+
+    compiled = wengert.compile(f)
+    for _ in range(8):
+        compiled.prepare(2.0)
+    assert len(log) == 4
+
+
+def test_no_call_is_counted_whose_result_is_infinite() -> None:
+    w = Value(1e200)
+    compiled = wengert.compile(lambda x: w * x, backend="numpy")
+    compiled.prepare(1e200)
+    assert "0 calls" in compiled.report()
+    assert "fell back" not in compiled.report()
 
 
 def test_copies() -> None:

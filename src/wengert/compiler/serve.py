@@ -128,7 +128,7 @@ class Server:
             if entry.is_eager or count < entry.min_examples or self.must_be_eager():
                 break
             ran = self.run(entry, own.arguments, count, how)
-            entry.not_finite += not ran.was_finite
+            entry.not_finite += not (ran.was_finite or at_once)  # `prepare` counts no call
             if ran.result is not None or not (ran.was_finite and ran.was_computed):
                 return ran
             left = ran.left if ran.shares else range(count)
@@ -234,8 +234,10 @@ class Server:
         """Record, compile and compare for copies of such arguments; no call is counted.
 
         A run that changes an argument gets other copies than the next one. After one that changes anything else, which
-        cannot be undone, the function does not run again.
+        cannot be undone, the function does not run again; nor does it where another run would be recorded in the same
+        way.
         """
+        directly = self.specializer.recorded_directly
         for _ in range(2 + policy.SPECIALIZATIONS):
             (given, others), copies = copied((tuple(args), named))
             arguments = self.specializer.read(given, others, False)
@@ -243,6 +245,9 @@ class Server:
                 self.function(*given, **others)
                 return
             entry, own = self.cache.entry_for(arguments, 0), self.own_results(arguments)
+            if entry.changes >= policy.CHANGES:
+                return
+            was_direct = entry.signature in directly
             ran = self.serve(entry, own, 1, "", at_once=True)
             if ran is not None and ran.ran is not None:
                 if ran.result is not None:
@@ -250,9 +255,12 @@ class Server:
                     ran.ran.checked = policy.CHECKED_CALLS
                 return
             watch = own.watch
-            if watch is None or entry.is_eager or entry.changes >= policy.CHANGES:
+            if watch is None or entry.is_eager:
                 return
             if watch.change and not (watch.is_cache_filled() or id(watch.changed) in copies):
+                return
+            is_forgotten = self.entries.get(entry.signature) is not entry  # signatures tell which objects are the same
+            if not (watch.change or is_forgotten or (entry.signature in directly and not was_direct)):
                 return
 
     def calls_until_check(
