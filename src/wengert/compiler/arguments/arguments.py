@@ -398,6 +398,7 @@ class Arguments:
                     if isinstance(original, (tuple, dict))
                     else converted
                 )
+        given = {name: x for name, x in given.items() if name in self.passed}  # the function has its own defaults
         return called(function, self.signature.of_function, given)
 
     def eager(self, function: Callable[..., Any]) -> Any:
