@@ -48,7 +48,7 @@ OF_BOOLS: dict[str, Callable[..., Any]] = {  # NumPy's functions of numbers that
     "add": operator.or_, "maximum": operator.or_, "multiply": operator.and_, "minimum": operator.and_,
 }  # fmt: skip
 OF_INTEGERS = (  # NumPy's functions that differ from Python's operators on integers
-    "divide", "float_power", "floor_divide", "left_shift", "power", "remainder", "right_shift",
+    "divide", "float_power", "floor_divide", "left_shift", "power", "remainder",
 )  # fmt: skip
 ASKED: dict[str, Callable[[Any], Any]] = {  # by their names in NumPy and `math`
     "isnan": lambda x: x != x,
@@ -480,8 +480,14 @@ def _as_taken(xs: tuple[Any, ...], kind: Any) -> tuple[Any, ...]:
     kinds = [{type(number_of(item)) for item in x.flat} for x in items]
     if not set().union(*kinds) <= {int, float, bool, np.int64, np.float64, np.bool_}:
         return xs
-    integers = (int, np.int64)
-    return tuple([_each(_as_objects(x), kind) if of.issubset(integers) else x for x, of in zip(xs, kinds, strict=True)])
+    taken = []
+    for x, of in zip(xs, kinds, strict=True):
+        if of.issubset((int, np.int64)):
+            x = _each(_as_objects(x), kind)
+        elif len(of) > 1 and not of.isdisjoint((float, np.float64)):
+            x = _each(_as_objects(x), np.float64)
+        taken.append(x)
+    return tuple(taken)
 
 
 def _are_integers(arrays: list[Any]) -> bool:
