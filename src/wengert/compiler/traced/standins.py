@@ -224,12 +224,19 @@ class _Kind(type):
 
 
 def _float(*args: Any) -> Any:
+    args = tuple(map(_item, args))
     if len(args) != 1 or not is_traced(args[0]):
         return float(*args)
     return args[0] if type(args[0].number) is float and args[0].doubt is None else converted(args[0], float)
 
 
+def _item(x: Any) -> Any:
+    """Return the number in an array without axes; anything else as it is."""
+    return x.view(np.ndarray)[()] if type(x) is TracedArray and not x.ndim else x
+
+
 def _int(*args: Any) -> Any:
+    args = tuple(map(_item, args))
     if len(args) != 1 or not is_traced(args[0]):
         return int(*map(concrete, args))
     number = args[0].number
