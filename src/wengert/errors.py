@@ -247,7 +247,7 @@ class ElsewhereToo(Elsewhere):
     """
 
     def __get__(self, instance: object, owner: type) -> Any:
-        own = getattr(instance, "__dict__", ())
+        own = getattr(instance, "__dict__", {})
         return own[self.name] if self.name in own else super().__get__(instance, owner)
 
     def __set__(self, instance: object, value: object) -> None:
