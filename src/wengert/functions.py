@@ -38,6 +38,7 @@ def _publish(row: table.Op) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = row.name
     function.__doc__ = row.about
+    function._positions = None if row.arity is None else (row.arity, row.defaults)  # type: ignore[attr-defined]
     for name in (row.name, *row.aliases):
         if row.arity is not None and not row.shapes:
             setattr(Functions, name, function)
