@@ -220,7 +220,6 @@ WRITTEN = [
     ("drawing.attr(rankdir='TB')", "drawing.to_dot()", "drawing.to_dot()"),
     ("drawing.show()", "write drawing.view()", "assert callable(drawing.view)"),
     ("drawing.savefig('x.svg')", "write drawing.save('graph.svg')", "drawing.save(folder / 'graph.svg')"),
-    ("drawing.rendr('x')", "did you mean render?", "drawing.render(folder / 'graph')"),
     # wengert itself
     ("wengert.inference_mode()", "write with wengert.no_grad():", "with wengert.no_grad(): x * x"),
     ("wengert.enable_grad()", "outside of wengert.no_grad()", "(x * x).backward(); assert x.grad == 4.0"),
@@ -294,7 +293,7 @@ def test_every_name_of_a_table_says_what_to_write() -> None:
                     getattr(thing, name)
                 assert (caught.value.name, caught.value.obj) == (name, thing)
                 count += 1
-    assert count > 250
+    assert count > 180
 
 
 class Named:

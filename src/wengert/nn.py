@@ -243,7 +243,7 @@ refer(
         "apply": "write for p in model.parameters(): p.data = ...",
         **dict.fromkeys(("num_parameters", "n_params", "count_params"), "write len(model.parameters())"),
     },
-    misspelled=("parameters", "named_parameters", "zero_grad", "state_dict", "load_state_dict"),
+    misspelled=("parameters", "zero_grad"),
 )
 
 

@@ -373,8 +373,9 @@ def kind(cls: Any, arguments: tuple[Any, ...], named: Any) -> Any:
     Raises:
         KeywordError: there is no parameter of a name that is given.
     """
-    if named:
-        coerce.check_keywords(cls, named)
+    for name in named or ():
+        if name != "label":
+            coerce.check_keyword(cls, name)
     children = arguments[1] if len(arguments) > 1 else (named or {}).get("_children", ())
     given = isinstance(children, (tuple, list, set, frozenset)) and "kind" in _supplied
     return _supplied["kind"](cls, children) if given else cls

@@ -74,12 +74,9 @@ class Optimizer:
     _settings: tuple[str, ...] = ("steps",)  # attributes that `repr` shows; in subclasses the hyperparameters
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:  # noqa: D102  (the reference would show it of an optimizer)
-        if named:
-            home: Any = next(base for base in cls.__mro__ if "__init__" in vars(base))
-            if home.__module__ == __name__:  # a class below, not the user's
-                known = ["parameters", "lr", *(() if home is Optimizer else home._settings)]
-                for name in sorted(named.keys() - known):
-                    raise unknown_keyword(cls.__name__, name, known, ELSEWHERE)
+        for name in named:
+            if name != "lr" and name not in cls._settings:
+                _check_keyword(cls, name)
         return super().__new__(cls)
 
     def __init_subclass__(cls, **named: Any) -> None:
@@ -255,6 +252,14 @@ class Optimizer:
         if other := [p for p in values if p not in self._places]:
             raise ArgumentError(f"{other[0]!r} is not a parameter of this optimizer")
         return [self._places[p] for p in values]
+
+
+def _check_keyword(cls: type[Optimizer], name: str) -> None:
+    """Raise a KeywordError if the `__init__` of a class is one of those below, and has no parameter of this name."""
+    home: Any = next(base for base in cls.__mro__ if "__init__" in vars(base))
+    known = ["parameters", "lr", *(() if home is Optimizer else home._settings)]
+    if home.__module__ == __name__ and name not in known:  # not the user's
+        raise unknown_keyword(cls.__name__, name, known, ELSEWHERE)
 
 
 class SGD(Optimizer):
@@ -540,7 +545,7 @@ refer(
         ),
         "defaults": "print(optimizer) shows its settings",
     },
-    misspelled=("parameters", "zero_grad", "state_dict", "load_state_dict"),
+    misspelled=("zero_grad",),
 )
 if not TYPE_CHECKING:  # a type checker would take any name
     __getattr__ = answer(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from math import inf, nan
 from numbers import Real
@@ -11,7 +10,7 @@ from typing import Any
 from wengert.errors import ArgumentError, HandmadeNodeError, OperandError, unknown_keyword
 from wengert.ops.ieee import whole
 
-__all__ = ["check_keywords", "data", "is_number", "label", "named", "number", "positive", "within"]
+__all__ = ["check_keyword", "data", "is_number", "label", "named", "number", "positive", "within"]
 
 # Types that have no arithmetic with a Value, and what to write instead.
 ADVICE: dict[type, str] = {
@@ -94,17 +93,16 @@ def data(x: Any) -> float:
     raise OperandError(f"expected one real number, not {named(x)}: {advice}")
 
 
-def check_keywords(cls: type, named: Iterable[str]) -> None:
-    """Check the keywords with which `Value`, or a subclass without an `__init__` of its own, was called.
+def check_keyword(cls: type, name: str) -> None:
+    """Check a keyword with which `Value`, or a subclass without an `__init__` of its own, was called.
 
     Raises:
         KeywordError: there is no parameter of that name; the message says what to write instead.
     """
-    for name in named:
-        if name not in PARAMETERS:
-            home = next(base for base in cls.__mro__ if "__init__" in vars(base))
-            if home.__module__.startswith("wengert."):  # not the user's
-                raise unknown_keyword(cls.__name__, name, PARAMETERS, ELSEWHERE)
+    if name not in PARAMETERS:
+        home = next(base for base in cls.__mro__ if "__init__" in vars(base))
+        if home.__module__.startswith("wengert."):  # not the user's
+            raise unknown_keyword(cls.__name__, name, PARAMETERS, ELSEWHERE)
 
 
 def label(children: Any, op: Any, label: Any) -> str:

@@ -156,7 +156,6 @@ refer(
         **dict.fromkeys(("to_svg", "_repr_svg_"), "write drawing.svg"),
         **dict.fromkeys(("write", "savefig", "to_file", "to_png"), "write drawing.save('graph.svg')"),
     },
-    misspelled=("render", "to_dot", "save"),
 )
 
 
