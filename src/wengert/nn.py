@@ -51,7 +51,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {  # of a parameter, in tutorials and 
     "output": ("output_activation", "out_activation", "last_activation"),
     "rng": ("seed", "generator", "random_state", "key"),
 }
-ELSEWHERE = {  # parameters of other libraries' models
+ELSEWHERE: dict[str, str] = {  # parameters of other libraries' models
     "dropout": "against overfitting write optim.AdamW(model, weight_decay=0.01)",
     "lr": "the learning rate is the optimizer's: write optim.SGD(model, lr=0.1)",
     **dict.fromkeys(("device", "dtype"), "leave it out: a parameter is a float, on no device"),

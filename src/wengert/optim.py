@@ -36,7 +36,7 @@ __all__ = ["SGD", "Adam", "AdamW", "HasParameters", "Optimizer", "Parameters", "
 
 Rate = float | Callable[[int], float]
 OVERRIDABLE = {"_rule", "_update", "lr", "step", "zero_grad"}  # a subclass that overrides one of these changes a step
-ELSEWHERE = {  # parameters of other libraries' optimizers
+ELSEWHERE: dict[str, str] = {  # parameters of other libraries' optimizers
     **{
         name: f"write {ours} for {name}"
         for ours, names in {

@@ -24,8 +24,8 @@ ADVICE: dict[type, str] = {
     set: "use its items one by one",
     type(None): "did a function forget to return its result?",
 }
-PARAMETERS = ("data", "label", "_children", "_op")  # of Value(...)
-ELSEWHERE = {  # parameters of other libraries' Values
+PARAMETERS: tuple[str, ...] = ("data", "label", "_children", "_op")  # of Value(...)
+ELSEWHERE: dict[str, str] = {  # parameters of other libraries' Values
     "requires_grad": "every Value has a gradient, but those made in wengert.no_grad(): leave it out",
     "retain_grad": "every Value keeps its gradient: leave it out",
     **dict.fromkeys(("dtype", "device"), "a Value is a float, on no device: leave it out"),
