@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -73,6 +76,26 @@ def test_what_has_no_signature_says_so() -> None:
     assert list(signature(lambda x, *, y=1.0: x).parameters) == ["x", "y"]
     with pytest.raises((TypeError, ValueError)):
         signature(3)  # type: ignore[arg-type]
+
+
+def test_functions_of_operands_say_how_many() -> None:
+    np = pytest.importorskip("numpy")
+    assert [len(signature(f).parameters) for f in (wengert.tanh, wengert.where, np.sin, np.hypot)] == [1, 3, 1, 2]
+    assert signature(wengert.leaky_relu).parameters["x1"].default == 0.01
+    assert [*signature(wengert.sum).parameters] == ["operands"]
+    table = wengert.Table([0.0, 1.0], [0.0, 2.0])
+    assert [len(signature(wengert.grad(f)).parameters) for f in (table, wengert.tanh, np.sin, np.hypot)] == [1, 1, 1, 2]
+
+    for inner in (np.sin, wengert.tanh, table):
+
+        @functools.wraps(inner)
+        def wrapped(*xs: float, k: float = 2.0) -> Any:
+            return xs[0] * k
+
+        assert len(signature(wrapped).parameters) == 1  # as `inspect.signature` says of the function inside
+        wrapped.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
+        assert not signature(wrapped).parameters
+    assert [*signature(Mock()).parameters] == [*inspect.signature(Mock()).parameters]
 
 
 def test_signatures_are_read_in_one_place() -> None:

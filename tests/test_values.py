@@ -151,7 +151,7 @@ def test_the_source_of_backward_is_found_though_it_is_compiled() -> None:
     text = inspect.getsource(Value.backward)
     assert "def backward(self, gradient" in text
     assert "_backward_pass(self" in text
-    assert list(inspect.signature(Value.backward).parameters) == ["self", "gradient", "retain_graph"]
+    assert list(inspect.signature(Value.backward).parameters) == ["self", "gradient", "retain_graph", "create_graph"]
     with pytest.raises(TypeError if wengert.engine.compiled else AttributeError):
         Value.backward(3.0)  # type: ignore[arg-type]
     with pytest.raises(OperandError):

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from math import inf, nan
 from typing import Any
 
-from wengert.errors import LengthError, OperandError, OperationError
+from wengert.errors import LengthError, OperandError, OperationError, no_graph
 from wengert.functions import Functions
-from wengert.node import CODE, WALK, Node, is_many, kind, refuse, settle
+from wengert.node import CODE, WALK, Node, is_many, kind, no_remainder, refuse, settle
 from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee, prefer_methods
 from wengert.ops.ieee import Int, Nodes, cython
 
@@ -67,8 +67,8 @@ class Value(Node, Functions):
     def __rmul__(self, other: Any) -> Value: return _product(_number(other), self._data, other, self)
     def __truediv__(self, other: Any) -> Value: return _quotient(self._data, _number(other), self, other)
     def __rtruediv__(self, other: Any) -> Value: return _quotient(_number(other), self._data, other, self)
-    def __pow__(self, other: Any) -> Value: return _power(self._data, _number(other), self, other)
-    def __rpow__(self, other: Any) -> Value: return _power(_number(other), self._data, other, self)
+    def __pow__(self, other: Any, mod: Any = None) -> Value: return _power(self._data, _number(other), self, other, mod)
+    def __rpow__(self, left: Any, mod: Any = None) -> Value: return _power(_number(left), self._data, left, self, mod)
     def __neg__(self) -> Value: return _unary(NEG, -self._data, self, -1.0)
     def __pos__(self) -> Value: return self
     def __abs__(self) -> Value: return _apply(BY_NAME["abs"], [self])
@@ -90,12 +90,14 @@ class Value(Node, Functions):
     # -- derivatives --------------------------------------------------------------------------------------------------
 
     @cython.binding(True)
-    def backward(self, gradient: Any = 1.0, retain_graph: Any = None) -> None:
+    def backward(self, gradient: Any = 1.0, retain_graph: Any = None, create_graph: Any = False) -> None:
         """Compute the derivative of this Value with respect to every node below it, times `gradient`, into `grad`.
 
-        Leaves accumulate over calls; other nodes hold the result of the last call. `retain_graph`, which PyTorch
-        needs, changes nothing: the graph is always kept.
+        Leaves accumulate over calls; other nodes hold the result of the last call. PyTorch's `retain_graph` changes
+        nothing, for the graph is always kept, and its `create_graph=True` raises: see `wengert.grad`.
         """
+        if create_graph:
+            raise no_graph()
         refuse("calls backward(): call it on the result, or write wengert.grad for a derivative")
         if _hooks is not None:
             _hooks.pre_backward_hook(self, gradient)  # strict() may raise here
@@ -131,8 +133,7 @@ prefer_methods(Value)
 
 def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:
     node._made = ieee.tick() | code
-    node._data = data
-    node._grad = 0.0
+    node._data, node._grad = data, 0.0
     node._a, node._b = a, b
     node._da, node._db = da, db
     node._mark = 0
@@ -170,14 +171,14 @@ def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
     dy = TABLE[DIV].partials(z, x, y)[1] if 0.0 < ieee.fabs(z) < TINY else -ieee.divide(z, y)
     return _binary(DIV, z, x, y, left, right, ieee.divide(1.0, y), dy)
 
-def _power(x: float, y: float, left: Any, right: Any) -> Any:
+def _power(x: float, y: float, left: Any, right: Any, mod: Any) -> Any:
     z = ieee.power(x, y)
     q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
     dx, dy = y * q, 0.0  # for a constant exponent
     lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < inf)
     if (isinstance(right, Value) or y == 0.0 or lost) and ieee.no_error():
         dx, dy = TABLE[POW].partials(z, x, y)
-    return _binary(POW, z, x, y, left, right, dx, dy)
+    return _binary(POW, z, x, y, left, right, dx, dy) if mod is None else no_remainder()
 
 
 def _many(code: Int, arguments: Any, by_hand: Any = None, over_leaves: bool = False) -> Any:
@@ -340,8 +341,7 @@ def _chain_rule(node: Node) -> None:
 def pin(change: Int, closures: Int = 0, others: Int = 1) -> None:
     """Count a Graph or a closure that begins (1) or ends (-1), under the lock `walking`; others=0 resets the counts."""
     global _closures, _pins
-    _pins = others * _pins + change
-    _closures = others * _closures + closures
+    _pins, _closures = others * _pins + change, others * _closures + closures
 
 
 def set_hooks(hooks: Any) -> None:

@@ -38,6 +38,7 @@ def _publish(row: table.Op) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = row.name
     function.__doc__ = row.about
+    function._positions = None if row.arity is None else (row.arity, row.defaults)  # type: ignore[attr-defined]
     for name in (row.name, *row.aliases):
         if row.arity is not None and not row.shapes:
             setattr(Functions, name, function)
@@ -75,16 +76,35 @@ refer(
         **dict.fromkeys(("numpy", "value", "tolist", "float"), "its number is x.data"),
         "clone": "write x * 1.0 for a node of its own, or Value(x.data) for a leaf",
         "zero_grad": "write x.grad = 0.0; models and optimizers have a zero_grad()",
-        "retain_grad": "every Value keeps its gradient",
+        **dict.fromkeys(("retain_grad", "retains_grad"), "every Value keeps its gradient"),
         "grad_fn": "see wengert.draw(x), wengert.explain(x) or wengert.steps(x)",
         **dict.fromkeys(
             ("requires_grad", "requires_grad_"), "every Value has a gradient, but those made in wengert.no_grad()"
         ),
         **dict.fromkeys(
-            ("cpu", "cuda", "to", "device"), "a Value is on no device; wengert.compile(f, backend='xla') runs f on one"
+            ("cpu", "cuda", "to", "device", "is_cuda"),
+            "a Value is on no device; wengert.compile(f, backend='xla') runs f on one",
         ),
-        **dict.fromkeys(("add_", "copy_", "mul_", "sub_", "zero_"), "set its number, as in x.data -= 0.1 * x.grad"),
+        **dict.fromkeys(
+            ("add_", "copy_", "fill_", "mul_", "sub_", "zero_"), "set its number, as in x.data -= 0.1 * x.grad"
+        ),
+        "detach_": "write x.detach(), a new leaf with the same number",
+        **dict.fromkeys(("double", "half", "long", "int", "type", "astype"), f"{_ONE}, a float: leave it out"),
+        "prod": f"{_ONE}; for a list, write wengert.prod(values)",
+        "cumsum": f"{_ONE}; for a list, write list(itertools.accumulate(values))",
+        "var": f"{_ONE}; for a list, write wengert.mean([(v - m) ** 2 for v in values]), with m = wengert.mean(values)",
+        "std": f"{_ONE}; for a list, write the .sqrt() of wengert.mean([(v - m) ** 2 for v in values])",
+        **dict.fromkeys(("register_hook", "hook"), "read x.grad after y.backward(): every Value keeps its gradient"),
+        **dict.fromkeys(("name", "tag"), "write x.label"),
+        **dict.fromkeys(("gradient", "derivative"), "write y.backward(), then x.grad; or wengert.grad(f)"),
+        **dict.fromkeys(("children", "parents", "prev", "inputs"), "write x._prev, or wengert.Graph(x)"),
+        **dict.fromkeys(("op", "operation"), "write x._op"),
+        "ln": "write x.log()",
+        "power": "write x**2, or x.pow(2)",
+        **dict.fromkeys(("logistic", "expit"), "write x.sigmoid()"),
+        **dict.fromkeys(("draw", "plot", "show"), "write wengert.draw(x)"),
     },
+    misspelled=("backward", "detach", "relu", "sigmoid", "softplus", "sqrt", "tanh"),
 )
 
 

@@ -144,6 +144,7 @@ class Table:
                 found = slopes(np.array(axis.points), np.moveaxis(made, number, 0))
                 made = np.concatenate([made, np.moveaxis(found, 0, number)], axis=number)
         self._values: tuple[Any, ...] = _frozen(made.tolist())
+        self._positions: tuple[int, tuple[float, ...]] = len(self.axes), ()  # see `_signatures.signature`
 
     def __call__(self, *xs: Any) -> Any:
         """Return the value at a point; of arrays or lists, an array."""

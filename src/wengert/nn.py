@@ -21,13 +21,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import index
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, SupportsIndex
 from weakref import WeakValueDictionary
 
 from wengert import parameters
 from wengert.derivatives import KeyPath, keys_of, tree_flatten
 from wengert.engine import Value, dot
-from wengert.errors import ArgumentError, LengthError, OperandError, WengertError, answer, counted, did_you_mean, refer
+from wengert.errors import (
+    ArgumentError,
+    LengthError,
+    OperandError,
+    WengertError,
+    answer,
+    counted,
+    did_you_mean,
+    no_none,
+    refer,
+    unknown_keyword,
+)
 from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
@@ -36,6 +47,14 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {  # of a parameter, in tutorials and 
     "nin": ("n_in", "n_inputs", "in_features", "input_size", "inputs"),
     "nout": ("n_out", "n_outputs", "out_features", "output_size", "outputs", "n_neurons"),
     "nouts": ("n_outs", "layer_sizes", "hidden_sizes", "sizes", "layers"),
+    "activation": ("act", "nonlinearity", "activation_fn", "hidden_activation"),
+    "output": ("output_activation", "out_activation", "last_activation"),
+    "rng": ("seed", "generator", "random_state", "key"),
+}
+ELSEWHERE: dict[str, str] = {  # parameters of other libraries' models
+    "dropout": "against overfitting write optim.AdamW(model, weight_decay=0.01)",
+    "lr": "the learning rate is the optimizer's: write optim.SGD(model, lr=0.1)",
+    **dict.fromkeys(("device", "dtype"), "leave it out: a parameter is a float, on no device"),
 }
 
 Activation = str | Callable[[Value], Value]
@@ -78,10 +97,8 @@ class Module:
             known = [name for name in init.__annotations__ if name != "return"]
             for name in sorted(named.keys() - known):
                 own = [own for own, others in OTHER_NAMES.items() if name in others and own in known]
-                hint = f"; write {own[0]} for {name}" if own else did_you_mean(name, known)
-                raise ArgumentError(
-                    f"{cls.__name__} has no parameter {name}: its parameters are {', '.join(known)}{hint}"
-                )
+                hints = {name: f"write {own[0]} for {name}"} if own else ELSEWHERE
+                raise unknown_keyword(cls.__name__, name, known, hints)
         if (
             init is vars(MLP)["__init__"]
             and len(arguments) == 1
@@ -132,8 +149,14 @@ class Module:
                 raise ArgumentError(f"two parameters are named {name!r}: rename one of the keys in this path")
         return named
 
-    def zero_grad(self) -> None:
-        """Set the gradient of every parameter to 0, before the next backward pass."""
+    def zero_grad(self, set_to_none: Literal[False] = False) -> None:
+        """Set the gradient of every parameter to 0, before the next backward pass.
+
+        Raises:
+            KeywordError: `set_to_none`, a parameter of PyTorch's, is True: here a gradient is always a number.
+        """
+        if set_to_none:
+            raise no_none()
         if getattr(self.parameters, "__func__", None) is Module.parameters:
             parameters.reset(self, Module)
         else:  # a class with its own method `parameters`
@@ -202,7 +225,25 @@ refer(
         **dict.fromkeys(
             ("cpu", "cuda", "to"), "a model is on no device; wengert.fit(..., backend='xla') trains on one"
         ),
+        **dict.fromkeys(("half", "float", "double"), "a parameter is a float: leave this out"),
+        **dict.fromkeys(
+            ("requires_grad_", "freeze", "unfreeze"), "write optimizer.freeze(part), and optimizer.unfreeze(part)"
+        ),
+        **dict.fromkeys(
+            ("register_buffer", "buffers"), "set an attribute: numbers that are no Values are no parameters"
+        ),
+        **dict.fromkeys(
+            ("register_parameter", "add_module", "register_module", "add_parameter"),
+            "set an attribute, as in self.w = Value(2.0): it is found there",
+        ),
+        **dict.fromkeys(
+            ("named_modules", "named_children"),
+            "see its attributes, as in model.layers; model.named_parameters() has every parameter with its path",
+        ),
+        "apply": "write for p in model.parameters(): p.data = ...",
+        **dict.fromkeys(("num_parameters", "n_params", "count_params"), "write len(model.parameters())"),
     },
+    misspelled=("parameters", "zero_grad"),
 )
 
 
@@ -498,6 +539,8 @@ if not TYPE_CHECKING:  # a type checker would take any name
         __name__,
         {
             "linear": 'Layer(nin, nout, "linear")',
+            "dense": 'Layer(nin, nout, "linear")',
+            "identity": 'activation="linear"',
             "sequential": "MLP(nin, [nout, nout]), or a class with __call__",
             "parameter": "wengert.Value(2.0) in an attribute of the model",
             "functional": "wengert.relu(x), wengert.softmax(values), losses.mse(p, y)",
@@ -506,7 +549,54 @@ if not TYPE_CHECKING:  # a type checker would take any name
             "huberloss": "losses.huber",
             "bceloss": "losses.binary_cross_entropy",
             "bcewithlogitsloss": "losses.binary_cross_entropy_with_logits",
-            "crossentropyloss": "losses.cross_entropy",
-            **{kind: f'MLP(nin, [nout, nout], activation="{kind}")' for kind in ("relu", "tanh", "sigmoid", "gelu")},
+            **dict.fromkeys(("crossentropyloss", "nllloss"), "losses.cross_entropy, which takes logits"),
+            "smoothl1loss": "losses.huber",
+            "kldivloss": "wengert.sum([p * (wengert.log(p) - wengert.log(q)) for p, q in zip(ps, qs)])",
+            **{
+                name.replace("_", ""): f'MLP(nin, [nout, nout], activation="{name}")'
+                for row in TABLE
+                if row.arity == 1 + len(row.defaults)
+                for name in (row.name, *row.aliases)
+            },
+            "softmax": "wengert.softmax(values)",
+            "logsoftmax": "wengert.log_softmax(values)",
+            **dict.fromkeys(
+                ("batchnorm", "layernorm", "instancenorm", "groupnorm", "rmsnorm"),
+                "it in the model's __call__: m = wengert.mean(xs); "
+                "s = (wengert.mean([(x - m) ** 2 for x in xs]) + 1e-5).sqrt(); xs = [(x - m) / s for x in xs]",
+            ),
+            **dict.fromkeys(
+                ("dropout", "alphadropout"),
+                "optim.AdamW(model, weight_decay=0.01) against overfitting; or in a loop of your own, for half of the "
+                "numbers, xs = [2.0 * x if random.random() < 0.5 else 0.0 for x in xs]",
+            ),
+            "conv": "[wengert.dot(w, xs[i : i + len(w)]) for i in range(len(xs) - len(w) + 1)]",
+            **dict.fromkeys(
+                ("maxpool", "adaptivemaxpool"), "[wengert.max(xs[i : i + 2]) for i in range(0, len(xs), 2)]"
+            ),
+            **dict.fromkeys(
+                ("avgpool", "adaptiveavgpool"), "[wengert.mean(xs[i : i + 2]) for i in range(0, len(xs), 2)]"
+            ),
+            "flatten": "[x for row in rows for x in row]",
+            "embedding": "a list of lists of Values in an attribute of the model, and its row, self.table[i]",
+            **dict.fromkeys(
+                ("rnn", "rnncell", "lstm", "lstmcell", "gru", "grucell"),
+                'a loop: cell = Layer(nin + n, n, "tanh"), then for x in xs: h = cell([*x, *h])',
+            ),
+            **dict.fromkeys(
+                ("multiheadattention", "transformer", "transformerencoderlayer", "scaleddotproductattention"),
+                "it in a class of your own: shares = wengert.softmax([wengert.dot(q, k) for k in ks]), "
+                "then [wengert.dot(shares, column) for column in zip(*vs)]",
+            ),
+            **dict.fromkeys(
+                ("modulelist", "parameterlist"), "a list of Modules or Values in an attribute of the model"
+            ),
+            **dict.fromkeys(
+                ("moduledict", "parameterdict"), "a dict of Modules or Values in an attribute of the model"
+            ),
+            "init": 'Layer(nin, nout, weights="scaled"), or for p in model.parameters(): p.data = random.gauss(0, 0.1)',
+            **dict.fromkeys(
+                ("utils", "clipgradnorm", "clipgradvalue"), "optim.clip_grad_norm(model, 1.0), before optimizer.step()"
+            ),
         },
     )

@@ -305,6 +305,15 @@ def _plain(written: str, instead: str) -> OperandError:
     return OperandError(f"{written} of a Value would silently lose its gradient: write {instead}")
 
 
+def no_remainder() -> Any:
+    """Raise the error for `pow(v, n, m)`, which is of whole numbers.
+
+    Raises:
+        OperandError: always.
+    """
+    raise _plain("pow(v, n, m)", "pow(int(v.data), n, m), or pow(v, n)")
+
+
 def _compared(how: str, x: Node, other: Any, outcome: Any) -> Any:
     """Return the outcome of a comparison, or a traced bool while a function is being traced."""
     return outcome if _tracing_hook is None else _tracing_hook.comparison(how, x, other, outcome)
@@ -359,7 +368,14 @@ def supply(**functions: Any) -> None:
 
 
 def kind(cls: Any, arguments: tuple[Any, ...], named: Any) -> Any:
-    """Return the class of the node that ``Value(...)`` makes from more than a number."""
+    """Return the class of the node that ``Value(...)`` makes from more than a number.
+
+    Raises:
+        KeywordError: there is no parameter of a name that is given.
+    """
+    for name in named or ():
+        if name != "label":
+            coerce.check_keyword(cls, name)
     children = arguments[1] if len(arguments) > 1 else (named or {}).get("_children", ())
     given = isinstance(children, (tuple, list, set, frozenset)) and "kind" in _supplied
     return _supplied["kind"](cls, children) if given else cls

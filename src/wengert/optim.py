@@ -21,10 +21,10 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from wengert.engine import Value
-from wengert.errors import ArgumentError, answer, counted, refer
+from wengert.errors import ArgumentError, answer, counted, no_none, refer, unknown_keyword
 from wengert.ops import ieee, positive, within
 from wengert.ops.ieee import Array, Nodes, cython
 from wengert.parameters import HasParameters, Parameters, leaves, listed
@@ -36,6 +36,22 @@ __all__ = ["SGD", "Adam", "AdamW", "HasParameters", "Optimizer", "Parameters", "
 
 Rate = float | Callable[[int], float]
 OVERRIDABLE = {"_rule", "_update", "lr", "step", "zero_grad"}  # a subclass that overrides one of these changes a step
+ELSEWHERE: dict[str, str] = {  # parameters of other libraries' optimizers
+    **{
+        name: f"write {ours} for {name}"
+        for ours, names in {
+            "parameters": ("params", "model", "model_parameters"),
+            "lr": ("learning_rate", "alpha", "eta", "step_size", "lrate"),
+            "eps": ("epsilon",),
+            "weight_decay": ("decay", "l2"),
+        }.items()
+        for name in names
+    },
+    **dict.fromkeys(("beta1", "beta2", "b1", "b2"), "write betas=(0.9, 0.999)"),
+    "maximize": "minimize -loss instead",
+    "amsgrad": "leave it out, and lower lr if the steps do not settle",
+    **dict.fromkeys(("foreach", "fused", "capturable", "differentiable"), "leave it out: the update is one loop in C"),
+}
 Number = float  # unlike `float`, Cython does not check this annotation, so that our own check and message apply
 
 
@@ -56,6 +72,12 @@ class Optimizer:
     """
 
     _settings: tuple[str, ...] = ("steps",)  # attributes that `repr` shows; in subclasses the hyperparameters
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:  # noqa: D102  (the reference would show it of an optimizer)
+        for name in named:
+            if name != "lr" and name not in cls._settings:
+                _check_keyword(cls, name)
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Remove the inherited `_loop` from a subclass that defines another `_rule`, since it has the base's rule."""
@@ -95,8 +117,14 @@ class Optimizer:
         self._update(self.lr)
         self.steps += 1
 
-    def zero_grad(self) -> None:
-        """Set the gradient of every parameter to 0, before the next backward pass."""
+    def zero_grad(self, set_to_none: Literal[False] = False) -> None:
+        """Set the gradient of every parameter to 0, before the next backward pass.
+
+        Raises:
+            KeywordError: `set_to_none`, a parameter of PyTorch's, is True: here a gradient is always a number.
+        """
+        if set_to_none:
+            raise no_none()
         _zero(self.parameters)
 
     def freeze(self, *parameters: Value | Parameters) -> None:
@@ -224,6 +252,14 @@ class Optimizer:
         if other := [p for p in values if p not in self._places]:
             raise ArgumentError(f"{other[0]!r} is not a parameter of this optimizer")
         return [self._places[p] for p in values]
+
+
+def _check_keyword(cls: type[Optimizer], name: str) -> None:
+    """Raise a KeywordError if the `__init__` of a class is one of those below, and has no parameter of this name."""
+    home: Any = next(base for base in cls.__mro__ if "__init__" in vars(base))
+    known = ["parameters", "lr", *(() if home is Optimizer else home._settings)]
+    if home.__module__ == __name__ and name not in known:  # not the user's
+        raise unknown_keyword(cls.__name__, name, known, ELSEWHERE)
 
 
 class SGD(Optimizer):
@@ -504,8 +540,37 @@ refer(
         "learning_rate": _RATE,
         "params": "write optimizer.parameters",
         "state": "write optimizer.state_dict()",
-        **dict.fromkeys(("apply_gradients", "minimize", "update"), "write loss.backward(), then optimizer.step()"),
+        **dict.fromkeys(
+            ("apply_gradients", "minimize", "update", "backward"), "write loss.backward(), then optimizer.step()"
+        ),
+        "defaults": "print(optimizer) shows its settings",
     },
+    misspelled=("zero_grad",),
 )
 if not TYPE_CHECKING:  # a type checker would take any name
-    __getattr__ = answer(__name__, {"lrscheduler": "a function of the step as lr, as in SGD(model, lambda k: 0.99**k)"})
+    __getattr__ = answer(
+        __name__,
+        {
+            **dict.fromkeys(
+                ("lrscheduler", "steplr", "exponentiallr", "lambdalr", "cosineannealinglr", "onecyclelr"),
+                "a function of the step as lr, as in SGD(model, lambda k: 0.99**k)",
+            ),
+            "momentum": "SGD(model, 0.1, momentum=0.9)",
+            **dict.fromkeys(("nesterov", "nag"), "SGD(model, 0.1, momentum=0.9, nesterov=True)"),
+            **dict.fromkeys(
+                ("rmsprop", "adadelta"),
+                "Adam(model, 0.01, betas=(0.0, 0.99)), which is RMSprop with its bias corrected; "
+                "or a class derived from Optimizer, with its own _rule",
+            ),
+            **dict.fromkeys(("nadam", "radam", "adamax", "sparseadam", "adamw8bit"), "Adam(model, 0.001)"),
+            **dict.fromkeys(
+                ("adagrad", "asgd", "rprop", "lion", "muon", "lamb", "lars", "adafactor"),
+                "Adam(model, 0.001); or a class derived from Optimizer, with its own _rule",
+            ),
+            **dict.fromkeys(
+                ("lbfgs", "bfgs"),
+                'scipy.optimize.minimize(wengert.value_and_grad(f), x0, jac=True, method="L-BFGS-B")',
+            ),
+            **dict.fromkeys(("clipgradnorm", "clipgradvalue"), "clip_grad_norm(model, 1.0), before optimizer.step()"),
+        },
+    )

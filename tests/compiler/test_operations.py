@@ -95,3 +95,39 @@ def test_every_operation_with_a_constant(row: ops.Op, left: bool) -> None:
     same(total(1.7), total.function(1.7), parameters)
     same(total.mean([0.3, -0.4]), wengert.mean([total.function(0.3), total.function(-0.4)]), parameters)
     lifted(total, 20)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.arity is not None], ids=lambda row: row.name)
+def test_the_function_of_an_operation_itself(row: ops.Op) -> None:
+    """`wengert.tanh` takes `*operands`, and says how many there are; its derivatives do as well."""
+    function = getattr(wengert, row.name)
+    moving = [n for n, (low, high) in enumerate(row.domain) if n >= len(row.shapes) and low < high]
+    compiled = wengert.compile(function)
+    slopes = [(wengert.grad(function, argnums=n), wengert.compile(wengert.grad(function, argnums=n))) for n in moving]
+    for xs in operands(row, 3):
+        assert compiled(*xs) == pytest.approx(function(*xs), rel=1e-14)
+        for eager, other in slopes:
+            assert other(*xs) == pytest.approx(eager(*xs), rel=1e-12)
+    if row.defaults:
+        assert compiled(*xs[: -len(row.defaults)]) == function(*xs[: -len(row.defaults)])
+    assert "uncompiled" not in compiled.report()
+
+
+def test_a_table_itself_and_its_derivatives() -> None:
+    table = wengert.Table([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], kind="cubic")
+    surface = wengert.Table(([0.0, 1.0], [0.0, 1.0, 2.0]), [[0.0, 1.0, 2.0], [3.0, 5.0, 9.0]])
+    for function, points in ((table, [(0.5,), (1.5,)]), (surface, [(0.5, 0.25), (0.75, 1.5)])):
+        compiled, slope = wengert.compile(function), wengert.compile(wengert.grad(function))
+        for xs in points:
+            assert compiled(*xs) == pytest.approx(function(*xs), rel=1e-14)
+            assert slope(*xs) == pytest.approx(wengert.grad(function)(*xs), rel=1e-12)
+        with pytest.raises(wengert.errors.ArgumentError, match=f"the table has {len(points[0])} arguments, and got 3"):
+            compiled(0.5, 0.5, 0.5)
+
+
+@pytest.mark.parametrize("function", [np.sin, np.hypot, np.maximum, np.arctan2], ids=lambda f: f.__name__)
+def test_a_function_of_numpy_itself(function: Any) -> None:
+    compiled = wengert.compile(function)
+    for xs in ((0.5, 1.25), (2.0, 1.5), (1.0, 3.0)):
+        assert compiled(*xs[: function.nin]) == pytest.approx(function(*xs[: function.nin]), rel=1e-14)
+    assert compiled(*xs[: function.nin], dtype=np.float32) == function(*xs[: function.nin], dtype=np.float32)

@@ -18,7 +18,7 @@ from wengert import modes
 from wengert._signatures import signature as plain_signature
 from wengert.derivatives.pytree import Numbers, array_of, items_of
 from wengert.engine import Value
-from wengert.errors import OperandError, WengertError
+from wengert.errors import ArgumentError, OperandError, WengertError
 from wengert.node import settle
 
 if TYPE_CHECKING:
@@ -84,10 +84,19 @@ def derivations_of(function: Any) -> tuple[Any, list[Derivation]]:
 def signature_of(function: Function) -> inspect.Signature:
     """Return the signature of a function. A product with a vector takes directions: `hvp` one after the first argument,
     `jvp` one for each argument after all of them, `vjp` one after all of them.
+
+    Raises:
+        TypeError: it is no function.
+        ArgumentError: it has no signature, as some functions written in C.
     """
     derivation = derivation_of(function)
     if derivation is None or derivation.kind not in PRODUCTS:
-        return plain_signature(function)
+        try:
+            return plain_signature(function)
+        except ValueError:
+            name = getattr(function, "__name__", repr(function))
+            says_not = f"{name} does not say how many arguments it takes"
+            raise ArgumentError(f"{says_not}: write lambda x, y: {name}(x, y), for two") from None
     signature = signature_of(derivation.function)
     count = len(derivation.argnums) if isinstance(derivation.argnums, tuple) else 1
     given, others = list(signature.parameters.values())[:count], list(signature.parameters.values())[count:]

@@ -7,10 +7,10 @@ from math import inf, nan
 from numbers import Real
 from typing import Any
 
-from wengert.errors import ArgumentError, HandmadeNodeError, OperandError
+from wengert.errors import ArgumentError, HandmadeNodeError, OperandError, unknown_keyword
 from wengert.ops.ieee import whole
 
-__all__ = ["data", "is_number", "label", "named", "number", "positive", "within"]
+__all__ = ["check_keyword", "data", "is_number", "label", "named", "number", "positive", "within"]
 
 # Types that have no arithmetic with a Value, and what to write instead.
 ADVICE: dict[type, str] = {
@@ -23,6 +23,17 @@ ADVICE: dict[type, str] = {
     dict: "use its values one by one",
     set: "use its items one by one",
     type(None): "did a function forget to return its result?",
+}
+PARAMETERS: tuple[str, ...] = ("data", "label", "_children", "_op")  # of Value(...)
+ELSEWHERE: dict[str, str] = {  # parameters of other libraries' Values
+    "requires_grad": "every Value has a gradient, but those made in wengert.no_grad(): leave it out",
+    "retain_grad": "every Value keeps its gradient: leave it out",
+    **dict.fromkeys(("dtype", "device"), "a Value is a float, on no device: leave it out"),
+    **dict.fromkeys(("name", "_label", "tag"), "write Value(2.0, label='x')"),
+    **dict.fromkeys(("value", "val"), "write Value(2.0)"),
+    **dict.fromkeys(("children", "_prev", "prev", "parents"), "write Value(number, (a, b), '+')"),
+    **dict.fromkeys(("op", "operation"), "write Value(number, (a, b), '+')"),
+    **dict.fromkeys(("grad", "gradient"), "set it when the Value is there: x.grad = 1.0"),
 }
 OWN: set[type] = set()  # types whose own methods compute with Values: the traced numbers of a compiled function
 SEVERAL = "make a list of Values, [Value(e) for e in x]; for the speed of arrays see wengert.compile"
@@ -80,6 +91,18 @@ def data(x: Any) -> float:
     else:
         advice = next((say for kind, say in ADVICE.items() if isinstance(x, kind)), "convert it with float(...)")
     raise OperandError(f"expected one real number, not {named(x)}: {advice}")
+
+
+def check_keyword(cls: type, name: str) -> None:
+    """Check a keyword with which `Value`, or a subclass without an `__init__` of its own, was called.
+
+    Raises:
+        KeywordError: there is no parameter of that name; the message says what to write instead.
+    """
+    if name not in PARAMETERS:
+        home = next(base for base in cls.__mro__ if "__init__" in vars(base))
+        if home.__module__.startswith("wengert."):  # not the user's
+            raise unknown_keyword(cls.__name__, name, PARAMETERS, ELSEWHERE)
 
 
 def label(children: Any, op: Any, label: Any) -> str:

@@ -190,7 +190,7 @@ def recycle(value: Any, many: Any, kind: Callable[..., Any]) -> None:
     """
 
     def make(cls: type, data: Any = 0.0, _children: Any = (), *rest: Any, **named: Any) -> Any:
-        node = new(kind(cls, (data, _children), named) if _children and not issubclass(cls, many) else cls)
+        node = new(kind(cls, (data, _children), named) if (_children or named) and not issubclass(cls, many) else cls)
         node._made, node._mark, node._a, node._b = tick(), 0, None, None
         node._data = node._grad = node._da = node._db = 0.0
         if isinstance(node, many):

@@ -553,7 +553,8 @@ class Reader:
             for name in self.gathering:
                 if originals.pop(name):
                     raise ArgumentError(
-                        f"a compiled function names its arguments: {name} of any number cannot be lifted"
+                        f"a compiled function names its arguments, and {name} are any number of them: compile a "
+                        "function that calls it with as many as there are, as in lambda x, y: f(x, y)"
                     )
         shapes: dict[str, Any] = {}
         arrays: list[Any] = []

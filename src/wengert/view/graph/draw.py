@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wengert._files import to_write
-from wengert.errors import ArgumentError, counted, file_name
+from wengert.errors import ArgumentError, counted, file_name, refer
 from wengert.graph import Graph
 from wengert.view.graph.folding import FEWEST, MOST, Folding, folded
 from wengert.view.graph.formats import FORMATS, written
@@ -140,6 +140,23 @@ class Drawing:
         boxes, parts = len(self.picture.boxes), self._parts
         of_them = f", {parts} of them folded" if parts else ""
         return f"Drawing({counted(len(self.folding.graph), 'value')} in {boxes} box{'es' * (boxes > 1)}{of_them})"
+
+
+refer(
+    Drawing,
+    {
+        "source": "write drawing.to_dot(), the text in the DOT language",
+        "pipe": "write drawing.svg, or drawing.to_dot(), for the text; drawing.save('graph.png') for other formats",
+        **dict.fromkeys(("body", "nodes", "edges"), "write drawing.to_dot(), or wengert.Graph(y) for its values"),
+        **dict.fromkeys(
+            ("node", "edge", "attr", "graph_attr", "node_attr", "edge_attr", "subgraph"),
+            "add to its text, drawing.to_dot(), what Graphviz is to draw",
+        ),
+        **dict.fromkeys(("show", "plot", "display"), "write drawing.view(); a notebook displays it by itself"),
+        **dict.fromkeys(("to_svg", "_repr_svg_"), "write drawing.svg"),
+        **dict.fromkeys(("write", "savefig", "to_file", "to_png"), "write drawing.save('graph.svg')"),
+    },
+)
 
 
 def draw(root: Any, *, limit: int = 60, theme: str = "auto", rankdir: str = "LR") -> Drawing:
