@@ -194,7 +194,7 @@ PUBLIC = """
     detect_anomaly diagnose digamma div dot draw draw_dot elu entr erf erfc errors exp exp2 explain expm1 fit
     fixed_point floor gamma_pdf gammainc gammaincc gammaln gaussian gelu grad hessian hvp hypot interp inv j0 j1
     jacobian jvp leaky_relu lgamma log log10 log1p log2 log_softmax logistic_pdf logsigmoid logsumexp losses matmul
-    maximum mean minimum mod mul neg nn no_grad norm_cdf norm_ppf normal_cdf normal_pdf normal_ppf op optim pick
+    maximum mean minimum mod mul neg nn no_grad norm norm_cdf norm_ppf normal_cdf normal_pdf normal_ppf op optim pick
     polygamma prod reciprocal relu remainder root sigmoid sign silu sin sinc sinh softmax softplus solve sparsity sqrt
     square steps stop_gradient strict sub swish take tan tanh tree value_and_grad vjp where xlog1py xlogy
 """

@@ -67,6 +67,8 @@ def parameters(row: ops.Op, kinds: list[str]) -> str:
 
 def method(name: str, row: ops.Op) -> str:
     """The row as a method: the first operand is the Value itself."""
+    if row.more:
+        return f"    def {name}(self, /, *others: Value | float) -> Value: ...\n"
     others = ["Value | float"] * (row.arity - 1)
     rest = parameters(row, ["", *others]).split(", ", 1)[1]
     return f"    def {name}(self, {rest}) -> Value: ...\n"
@@ -90,6 +92,8 @@ def function(name: str, row: ops.Op) -> str:
     if row.name == "where":
         kinds = [["bool", *k[1:]] if k[0] == "float" else k for k in kinds]
     signatures = [f"def {name}({parameters(row, k)}) -> {'Value' if 'Value' in k else 'float'}: ...\n" for k in kinds]
+    if row.more:
+        signatures = [f"def {name}(*xs: float) -> float: ...\n", f"def {name}(*xs: Value | float) -> Value: ...\n"]
     return "".join(f"@overload\n{signature}" for signature in signatures)
 
 

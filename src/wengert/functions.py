@@ -64,7 +64,7 @@ refer(
         "dot": f"{_ONE}; for lists, write wengert.dot(ws, xs)",
         **{name: f"{_ONE}; for a list, write wengert.{name}(values)" for name in ("max", "min")},
         "argmax": f"{_ONE}; for a list, write values.index(max(values))",
-        "norm": f"{_ONE}; for a list, write wengert.dot(values, values).sqrt()",
+        "norm": f"{_ONE}; for a list, write wengert.norm(values)",
         **dict.fromkeys(("shape", "size"), f"{_ONE}; arrays are lists of Values, with len(values)"),
         **dict.fromkeys(("ndim", "dtype"), f"{_ONE}, a float; arrays are lists of Values"),
         **dict.fromkeys(("T", "transpose", "mT"), f"{_ONE}; for a list of rows, write list(zip(*rows))"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
+import subprocess
 from collections.abc import Callable
 from math import inf, nan, pi
 from typing import Any
@@ -12,7 +15,8 @@ import pytest
 import wengert
 from tools.qa.oracles import torch_rows
 from tools.qa.special_values import same
-from wengert import Value
+from wengert import Value, ops
+from wengert.view import javascript
 
 np = pytest.importorskip("numpy")
 
@@ -138,3 +142,25 @@ def test_compiled_they_are_the_same(name: str, backend: str) -> None:
         for _ in range(2):
             found = own(ordinary)
         assert np.allclose(np.array(found), np.array(function(ordinary)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.once  # a page's own script
+def test_javascript_computes_the_same() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("Node is not installed")
+    rows = [(name, [list(xs) for xs in operands(name, SPECIAL[:-1] + ORDINARY)]) for name in NAMES]
+    rows.append(("norm", [[3.0, 4.0, 12.0], [0.0, -0.0, 0.0], [3e300, 4e300, 0.0], [inf, 1.0, nan], [1.0, 2.0, 2.0]]))
+    script, lines, calls = javascript.Script(), [], []
+    for name, at in rows:
+        lines.append(f"const {name}_rules={script.rules(ops.BY_NAME[name], len(at[0]))};")
+        calls += [f"answer({name}_rules,[{','.join(map(javascript.literal, xs))}])" for xs in at]
+    lines.append("const answer=([value,partials],xs)=>[value(...xs),...partials(value(...xs),...xs)].map(String);")
+    text = "\n".join([script.definitions(), *lines, f"console.log(JSON.stringify([{','.join(calls)}]))"])
+    done = subprocess.run([node, "-"], input=text, capture_output=True, text=True, check=True)
+    answers = [[float(x.replace("Infinity", "inf")) for x in found] for found in json.loads(done.stdout)]
+    for (name, xs), found in zip([(name, xs) for name, at in rows for xs in at], answers, strict=True):
+        row = ops.BY_NAME[name]
+        value = row.value(*xs)
+        want = [value, *row.partials_at(value, xs)]
+        assert found == pytest.approx(want, rel=1e-13, abs=1e-323, nan_ok=True), (name, xs)

@@ -306,6 +306,7 @@ def dual_table() -> Table:
         "sum": total,
         "mean": lambda *xs: total(*xs) / len(xs),
         "prod": product,
+        "norm": lambda *xs: sqrt(total(*[x * x for x in xs])),
         "dot": dot,
         "max": largest,
         "min": least,

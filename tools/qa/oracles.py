@@ -386,6 +386,7 @@ def truths() -> dict[str, Truth]:
         "mean": Truth(lambda *xs: mpmath.fsum(xs) / len(xs)),
         "prod": Truth(lambda *xs: mpmath.fprod(xs)),
         "dot": Truth(lambda *xs: mpmath.fsum(_pairs(xs)) + xs[-1]),
+        "norm": Truth(lambda *xs: mpmath.sqrt(mpmath.fsum(x * x for x in xs))),
         "max": Truth(max),
         "min": Truth(min),
         "logsumexp": Truth(lambda *xs: mpmath.log(mpmath.fsum(mpmath.exp(x) for x in xs))),
@@ -430,6 +431,7 @@ def torch_rows() -> dict[str, Callable[..., Any]]:
     found["sum"] = lambda *xs: torch.stack(xs).sum()
     found["mean"] = lambda *xs: torch.stack(xs).mean()
     found["prod"] = lambda *xs: torch.stack(xs).prod()
+    found["norm"] = lambda *xs: torch.linalg.vector_norm(torch.stack(xs))
     found["max"] = lambda *xs: torch.stack(xs).amax()
     found["min"] = lambda *xs: torch.stack(xs).amin()
     found["logsumexp"] = lambda *xs: torch.logsumexp(torch.stack(xs), 0)

@@ -117,6 +117,8 @@ def differs(row: str, xs: tuple[float, ...]) -> str:
         return "PyTorch divides the product by the operand"
     if row in ("atan2", "asinh", "acosh", "prod", "log10") and (largest >= 1e300 or tiny):
         return "PyTorch overflows on the way"
+    if row == "norm" and (1e154 < largest < inf or 0.0 < largest < 1e-154):
+        return "PyTorch overflows on the way, or underflows"
     if row == "logsumexp" and largest == inf and max(xs) == -inf:
         return "0, where PyTorch has nan"
     if row == "sign" and xs[0] != xs[0]:

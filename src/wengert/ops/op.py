@@ -47,6 +47,7 @@ class Op(NamedTuple):
     graph_partials: Callable[..., Any] = lambda *_: None  # the partials over Values
     series: Callable[..., Any] | None = None  # the value where no library has a function for it: called, not inlined
     written_out: bool = False  # its series takes any operands, and is inlined (see `implicit`)
+    more: str = ""  # the row that takes any other number of operands in its place
     shapes: tuple[str, ...] = ()  # the names of its first operands, if they are numbers without a derivative
 
     def __repr__(self) -> str:
@@ -55,6 +56,8 @@ class Op(NamedTuple):
     def __call__(self, *xs: Any) -> Any:
         """Compute the value; missing operands at the end take their defaults."""
         if len(xs) != self.arity:
+            if self.more:
+                return BY_NAME[self.more](*xs)
             xs = self._completed(xs)
         if self.shapes:
             self._refuse_values(xs)
@@ -72,7 +75,7 @@ class Op(NamedTuple):
         if self.arity is None:
             if len(xs) == 1 and isinstance(xs[0], Iterable):
                 xs = tuple(xs[0])
-            if not xs and self.name not in ("sum", "prod"):
+            if not xs and self.name not in ("sum", "prod", "norm"):
                 raise LengthError(f"{self.name} got no values: expected at least one")
             return xs
         missing = self.arity - len(xs)

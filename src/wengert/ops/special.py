@@ -33,9 +33,10 @@ __all__ = [
     "gelu",
     "gelu_slope",
 ]
-__all__ += ["guarded", "j0", "j1", "j1_slope", "lgamma", "log1p", "logarithm", "mills", "normal_cdf", "normal_pdf"]
-__all__ += ["normal_pdf_slope", "normal_ppf", "polygamma", "polynomial", "quantile_slope", "remainder", "round_"]
-__all__ += ["sign", "sinc", "sinc_slope", "to_multiple", "where", "xlog1py", "xlogy", "xlogy_slope"]
+__all__ += ["guarded", "j0", "j1", "j1_slope", "lgamma", "log1p", "logarithm", "mills", "norm", "norm_partials"]
+__all__ += ["normal_cdf", "normal_pdf", "normal_pdf_slope", "normal_ppf", "polygamma", "polynomial", "quantile_slope"]
+__all__ += ["remainder", "round_", "sign", "sinc", "sinc_slope", "to_multiple", "where", "xlog1py", "xlogy"]
+__all__ += ["xlogy_slope"]
 
 # B_2, B_4, ... B_26: the Bernoulli numbers, https://dlmf.nist.gov/24.2
 BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798]
@@ -222,6 +223,12 @@ def cbrt(x: float) -> float:
     """Return the cube root: the C library's, which can be 3 ulp off, improved by one Newton step."""
     y = math.cbrt(x)
     return y - (y - x / (y * y)) / 3.0 if 0.0 < abs(x) < inf else y
+
+
+def norm(*xs: float) -> float:
+    """Return sqrt(x1 x1 + x2 x2 + ...) without overflow; nan if any operand is, beside an infinity too."""
+    length = math.hypot(*xs)
+    return nan if length == inf and any(x != x for x in xs) else length
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------
@@ -422,6 +429,15 @@ def _bessel(x: Any, p: Sequence[float], q: Sequence[float], order: float) -> Any
     even, odd = polynomial(p, t), polynomial(q, t) / bounded
     along, across = (s - c, -s - c) if order else (c + s, s - c)
     return sqrt(1.0 / pi / x) * (even * along - odd * across)
+
+
+def norm_partials(out: Any, *xs: Any) -> list[Any]:
+    """Return x / norm for each x, and 0 at the origin; scaled where the norm overflows or has lost its digits."""
+    finite = functools.reduce(lambda total, x: total + x * 0.0, xs, 0.0) == 0.0
+    lost = where(out == 0.0, False, where(out < 1e-290, True, where(out < inf, False, finite)))
+    k = where(out < 1.0, 2.0**600, 2.0**-600)
+    length = _guarded_form(lost, lambda: norm(*[x * k for x in xs]), where(out == 0.0, 1.0, out))
+    return [where(out == 0.0, 0.0, div(_guarded_form(lost, lambda x=x: x * k, x), length)) for x in xs]
 
 
 def xlogy(x: Any, y: Any) -> Any:

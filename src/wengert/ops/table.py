@@ -27,6 +27,7 @@ from wengert.ops.special import (
     gelu_slope,
     guarded,
     j1_slope,
+    norm_partials,
     normal_pdf_slope,
     quantile_slope,
     sinc_slope,
@@ -305,7 +306,7 @@ atanh: Op  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyo
        special.atanh,                  lambda out, x: where(abs(x) <= 1.0, div(1.0, _one_less_square(x)), nan), UNIT, aliases=("arctanh",))
 hypot: Op  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
        math.hypot,                      lambda out, x, y: (_cosine(x, y, out), _cosine(y, x, out)),
-              kinks=lambda x, y: maximum(abs(x), abs(y)), sign=NONNEGATIVE)
+              kinks=lambda x, y: maximum(abs(x), abs(y)), sign=NONNEGATIVE, more="norm")
 
 sigmoid: Op = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
        lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: logistic_pdf(x), sign=NONNEGATIVE)
@@ -374,6 +375,8 @@ max_: Op   = _row("max", None, "max", "the greatest of the values; a tie shares 
        lambda *xs: reduce(maximum, xs), _ties, kinks=_gap)  # type: ignore[arg-type]  # a tuple with a __call__
 min_: Op   = _row("min", None, "min", "the least of the values; a tie shares the gradient evenly",
        lambda *xs: reduce(minimum, xs), _ties, kinks=lambda *xs: _gap(*[-x for x in xs]))  # type: ignore[arg-type]  # as above
+norm: Op   = _row("norm", None, "norm", "the Euclidean length, the root of the sum of the squares, without overflow",
+       special.norm,                    lambda out, *xs: norm_partials(out, *xs), kinks=lambda *xs: reduce(maximum, map(abs, xs), 0.0), sign=NONNEGATIVE)
 logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
 pick: Op   = _row("pick", None, "pick", "the value at an index, which is the last operand",
