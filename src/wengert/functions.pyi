@@ -1,7 +1,7 @@
 # Made by tools/make_stubs.py from the table in ops/table.py: run that, do not edit this.
 # A function of floats returns a float; with a Value among its operands, a Value.
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from wengert.engine import Value
 
@@ -577,7 +577,7 @@ def op(
     name: str,
     *,
     value: Callable[..., float],
-    partials: Callable[..., Any],
+    partials: Callable[..., Any] | Literal["differences"],
     arity: int | None = -1,
     symbol: str = "",
 ) -> Callable[..., Any]: ...

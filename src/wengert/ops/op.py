@@ -16,6 +16,7 @@ from wengert._forks import Lock
 from wengert.errors import ArgumentError, LengthError, OperationError, counted
 from wengert.ops import incomplete, special
 from wengert.ops.coerce import data
+from wengert.ops.finite_differences import by_differences
 
 __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "METHODS", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op"]
 __all__ += ["Operators", "Rule", "by_rule", "complete", "interpret", "namespace", "prefer_methods", "register", "row"]
@@ -306,7 +307,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 def register(
-    name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str
+    name: str, value: Callable[..., float], partials: Callable[..., Any] | str, arity: int | None, symbol: str
 ) -> Op:
     """Add a row that a user wrote; `functions.op` calls it.
 
@@ -320,7 +321,9 @@ def register(
         raise OperationError(f"{name} is a built-in operation: choose another name")
     if not isinstance(symbol, str):
         raise OperationError(f"the symbol of {name} is {symbol!r:.40}; expected a string, for drawings")
-    for role, rule in (("value", value), ("partials", partials)):
-        if not callable(rule):
-            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
+    for role, rule, other in (("value", value, ""), ("partials", partials, "; or pass partials='differences'")):
+        if not callable(rule) and (rule != "differences" or not other):
+            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}{other}")
+    if not callable(partials):
+        partials = by_differences(value)
     return row(name, arity, symbol, value.__doc__ or "", value, partials)
