@@ -87,13 +87,16 @@ def function(name: str, row: ops.Op) -> str:
             "first: Value | float, second: Value | float, /, *more: Value | float) -> Value: ...\n"
         )
     kinds = [["float"] * row.arity]
-    for place in range(len(row.shapes), row.arity):
+    for place in range(row.arity):
         kinds.append(["float"] * place + ["Value"] + ["Value | float"] * (row.arity - place - 1))
     if row.name == "where":
         kinds = [["bool", *k[1:]] if k[0] == "float" else k for k in kinds]
     signatures = [f"def {name}({parameters(row, k)}) -> {'Value' if 'Value' in k else 'float'}: ...\n" for k in kinds]
     if row.more:
-        signatures = [f"def {name}(*xs: float) -> float: ...\n", f"def {name}(*xs: Value | float) -> Value: ...\n"]
+        signatures = [
+            f"def {name}(*xs: float) -> float: ...  # type: ignore[overload-overlap]  # a float fits both\n",
+            f"def {name}(*xs: Value | float) -> Value: ...\n",
+        ]
     return "".join(f"@overload\n{signature}" for signature in signatures)
 
 

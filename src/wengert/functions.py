@@ -46,7 +46,7 @@ def _publish(row: table.Op) -> Callable[..., Any]:
     return function
 
 
-for _row in [row for row in table.TABLE if row.value]:
+for _row in [row for row in table.TABLE[: table.BUILT_IN] if row.value]:
     globals().update(dict.fromkeys((_row.name, *_row.aliases), _publish(_row)))
     __all__ += [name for name in (_row.name, *_row.aliases) if name != "dot" and not hasattr(builtins, name)]
 

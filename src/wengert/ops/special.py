@@ -437,7 +437,11 @@ def norm_partials(out: Any, *xs: Any) -> list[Any]:
     lost = where(out == 0.0, False, where(out < 1e-290, True, where(out < inf, False, finite)))
     k = where(out < 1.0, 2.0**600, 2.0**-600)
     length = _guarded_form(lost, lambda: norm(*[x * k for x in xs]), where(out == 0.0, 1.0, out))
-    return [where(out == 0.0, 0.0, div(_guarded_form(lost, lambda x=x: x * k, x), length)) for x in xs]
+
+    def cosine(x: Any) -> Any:
+        return where(out == 0.0, 0.0, div(_guarded_form(lost, lambda: x * k, x), length))
+
+    return [cosine(x) for x in xs]
 
 
 def xlogy(x: Any, y: Any) -> Any:

@@ -346,11 +346,11 @@ digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
 polygamma: Op = _row("polygamma", 2, "polygamma", "the derivative of digamma of order n: polygamma(n, x)",
        special.polygamma,    lambda out, n, x: (nan, polygamma(n + 1.0, x)), (2.0, 2.0), POSITIVE, series=special.polygamma)
 
-gammainc: Op = _row("gammainc", 2, "P", "the regularized lower incomplete gamma function P(a, x), the cdf of a gamma distribution; a is a number", incomplete.gammainc, lambda out, a, x: (nan, gamma_pdf(a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gammainc, shapes=("a",))
+gammainc: Op = _row("gammainc", 2, "P", "the regularized lower incomplete gamma function P(a, x), the cdf of a gamma distribution", incomplete.gammainc, lambda out, a, x: (nan, gamma_pdf(a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gammainc, shapes=("a",))
 gammaincc: Op = _row("gammaincc", 2, "Q", "1 - gammainc(a, x), accurate in the upper tail", incomplete.gammaincc, lambda out, a, x: (nan, -gamma_pdf(a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gammaincc, shapes=("a",))
-gamma_pdf: Op = _row("gamma_pdf", 2, "gamma pdf", "the density of a gamma distribution, x**(a - 1) e**-x / gamma(a): the slope of gammainc; a is a number", incomplete.gamma_pdf, lambda out, a, x: (nan, gamma_pdf_slope(out, a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gamma_pdf, shapes=("a",))
-betainc: Op = _row("betainc", 3, "I", "the regularized incomplete beta function I_x(a, b), the cdf of a beta distribution; a and b are numbers", incomplete.betainc, lambda out, a, b, x: (nan, nan, beta_pdf(a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.betainc, shapes=("a", "b"))
-beta_pdf: Op = _row("beta_pdf", 3, "beta pdf", "the density of a beta distribution, x**(a - 1) (1 - x)**(b - 1) / B(a, b): the slope of betainc; a and b are numbers", incomplete.beta_pdf, lambda out, a, b, x: (nan, nan, beta_pdf_slope(out, a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.beta_pdf, shapes=("a", "b"))
+gamma_pdf: Op = _row("gamma_pdf", 2, "gamma pdf", "the density of a gamma distribution, x**(a - 1) e**-x / gamma(a): the slope of gammainc", incomplete.gamma_pdf, lambda out, a, x: (nan, gamma_pdf_slope(out, a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gamma_pdf, shapes=("a",))
+betainc: Op = _row("betainc", 3, "I", "the regularized incomplete beta function I_x(a, b), the cdf of a beta distribution", incomplete.betainc, lambda out, a, b, x: (nan, nan, beta_pdf(a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.betainc, shapes=("a", "b"))
+beta_pdf: Op = _row("beta_pdf", 3, "beta pdf", "the density of a beta distribution, x**(a - 1) (1 - x)**(b - 1) / B(a, b): the slope of betainc", incomplete.beta_pdf, lambda out, a, b, x: (nan, nan, beta_pdf_slope(out, a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.beta_pdf, shapes=("a", "b"))
 j0: Op     = _row("j0", 1, "J₀", "the Bessel function of the first kind of order 0", special.j0, lambda out, x: -j1(x), series=special.j0)
 j1: Op     = _row("j1", 1, "J₁", "the Bessel function of the first kind of order 1", special.j1, lambda out, x: j1_slope(out, x), series=special.j1)
 
@@ -376,7 +376,7 @@ max_: Op   = _row("max", None, "max", "the greatest of the values; a tie shares 
 min_: Op   = _row("min", None, "min", "the least of the values; a tie shares the gradient evenly",
        lambda *xs: reduce(minimum, xs), _ties, kinks=lambda *xs: _gap(*[-x for x in xs]))  # type: ignore[arg-type]  # as above
 norm: Op   = _row("norm", None, "norm", "the Euclidean length, the root of the sum of the squares, without overflow",
-       special.norm,                    lambda out, *xs: norm_partials(out, *xs), kinks=lambda *xs: reduce(maximum, map(abs, xs), 0.0), sign=NONNEGATIVE)
+       special.norm,                    lambda out, *xs: norm_partials(out, *xs), kinks=lambda *xs: reduce(maximum, map(abs, xs), 0.0), sign=NONNEGATIVE)  # type: ignore[arg-type]  # as above
 logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
 pick: Op   = _row("pick", None, "pick", "the value at an index, which is the last operand",
