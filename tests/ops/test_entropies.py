@@ -49,8 +49,8 @@ def test_values_are_scipys(name: str) -> None:
         if name == "sinc" and xs[0] == xs[0] and (abs(xs[0]) == inf or xs[0] == round(xs[0])):
             expected = 0.0 if xs[0] else 1.0
         leaves = [Value(x) for x in xs]
-        for found in (ours(*xs), ours(*leaves).data, getattr(leaves[0], name)(*leaves[1:]).data):
-            assert math.isclose(found, expected, rel_tol=2e-15) or (found != found and expected != expected), xs
+        for result in (ours(*xs), ours(*leaves).data, getattr(leaves[0], name)(*leaves[1:]).data):
+            assert math.isclose(result, expected, rel_tol=2e-15) or (result != result and expected != expected), xs
 
 
 @pytest.mark.mpmath
@@ -70,12 +70,12 @@ def test_derivatives_up_to_the_third_are_mpmaths(name: str) -> None:
             point = (x,) if arity(name) == 1 else (x - 1.0, x)
             for place in range(arity(name)):
                 for order in (1, 2, 3):
-                    found: Any = lambda t, at=place, xs=point: row(*xs[:at], t, *xs[at + 1 :])  # noqa: E731
+                    result: Any = lambda t, at=place, xs=point: row(*xs[:at], t, *xs[at + 1 :])  # noqa: E731
                     for _ in range(order):
-                        found = wengert.grad(found)
+                        result = wengert.grad(result)
                     along = lambda t, at=place, xs=point: exact[name](*xs[:at], t, *xs[at + 1 :])  # noqa: E731
                     expected = float(mpmath.diff(along, mpmath.mpf(point[place]), order))
-                    assert found(point[place]) == pytest.approx(expected, rel=1e-13, abs=2e-14), (point, place, order)
+                    assert result(point[place]) == pytest.approx(expected, rel=1e-13, abs=2e-14), (point, place, order)
 
 
 def test_sinc_beside_zero() -> None:
@@ -133,15 +133,15 @@ def test_compiled_they_are_the_same(name: str, backend: str) -> None:
     points = [list(xs) for xs in operands(name, SPECIAL)]
     compiled = wengert.compile(program, backend=backend)
     for _ in range(2):
-        found = compiled(points)
-    assert all(same(a, b) or math.isclose(a, b, rel_tol=1e-14) for a, b in zip(found, program(points), strict=True))
+        result = compiled(points)
+    assert all(same(a, b) or math.isclose(a, b, rel_tol=1e-14) for a, b in zip(result, program(points), strict=True))
     assert compiled.report().count("left to the engine") == 0
     ordinary = [list(xs) for xs in operands(name, ORDINARY[:4])]
     for function in (slopes, curvature):
         own = wengert.compile(function, backend=backend)
         for _ in range(2):
-            found = own(ordinary)
-        assert np.allclose(np.array(found), np.array(function(ordinary)), rtol=1e-12, atol=1e-12)
+            result = own(ordinary)
+        assert np.allclose(np.array(result), np.array(function(ordinary)), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.once  # a page's own script
@@ -158,9 +158,9 @@ def test_javascript_computes_the_same() -> None:
     lines.append("const answer=([value,partials],xs)=>[value(...xs),...partials(value(...xs),...xs)].map(String);")
     text = "\n".join([script.definitions(), *lines, f"console.log(JSON.stringify([{','.join(calls)}]))"])
     done = subprocess.run([node, "-"], input=text, capture_output=True, text=True, check=True)
-    answers = [[float(x.replace("Infinity", "inf")) for x in found] for found in json.loads(done.stdout)]
-    for (name, xs), found in zip([(name, xs) for name, at in rows for xs in at], answers, strict=True):
+    answers = [[float(x.replace("Infinity", "inf")) for x in result] for result in json.loads(done.stdout)]
+    for (name, xs), result in zip([(name, xs) for name, at in rows for xs in at], answers, strict=True):
         row = ops.BY_NAME[name]
         value = row.value(*xs)
         want = [value, *row.partials_at(value, xs)]
-        assert found == pytest.approx(want, rel=1e-13, abs=1e-323, nan_ok=True), (name, xs)
+        assert result == pytest.approx(want, rel=1e-13, abs=1e-323, nan_ok=True), (name, xs)

@@ -73,8 +73,8 @@ def test_second_derivatives_are_mpmaths(xs: list[float]) -> None:
         expected = [[float(((i == j) - x * y / h / h) / h) for j, y in enumerate(at)] for i, x in enumerate(at)]
         gradient = [float(x / h) for x in at]
     size = 1.0 / float(h)
-    for found in (wengert.hessian(wengert.norm)(xs), wengert.hessian(lambda a: wengert.hypot(*a))(xs)):
-        assert np.allclose(np.array(found) / size, np.array(expected) / size, rtol=1e-13, atol=1e-15)
+    for result in (wengert.hessian(wengert.norm)(xs), wengert.hessian(lambda a: wengert.hypot(*a))(xs)):
+        assert np.allclose(np.array(result) / size, np.array(expected) / size, rtol=1e-13, atol=1e-15)
     assert wengert.grad(wengert.norm)(xs) == pytest.approx(gradient, rel=1e-14)
 
 
@@ -127,8 +127,8 @@ def test_compiled_it_is_the_same(xs: list[float], backend: str) -> None:
         expected = np.array(f(xs))
         size = float(np.max(np.abs(expected), initial=0.0)) if np.isfinite(expected).all() else 0.0
         for _ in range(2):
-            found = np.array(compiled(xs))
-            assert np.allclose(found, expected, rtol=1e-12, atol=1e-15 * size, equal_nan=True)
+            result = np.array(compiled(xs))
+            assert np.allclose(result, expected, rtol=1e-12, atol=1e-15 * size, equal_nan=True)
         assert "left to the engine" not in compiled.report()
 
 

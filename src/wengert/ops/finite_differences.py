@@ -138,7 +138,7 @@ def _partial(value: Callable[..., float], xs: Sequence[float], place: int) -> fl
     def along(x: float) -> Vector:
         return [float(value(*xs[:place], x, *xs[place + 1 :]))]
 
-    def enough(found: list[Slope]) -> bool:
-        return found[0].error <= ENOUGH * abs(found[0].slope)
+    def enough(estimates: list[Slope]) -> bool:
+        return estimates[0].error <= ENOUGH * abs(estimates[0].slope)
 
     return slopes(along, xs[place], 0.1 * max(1.0, abs(xs[place])), enough)[0].slope

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from math import inf, nan
+from math import nan
 from typing import Any
 
 from wengert.ops import table
@@ -120,7 +120,7 @@ def _gamma_in_shape(n: int, a: float, x: float) -> float:
     """Return the derivative of order n >= 1 of P(a, x) with respect to a (8.7.1, 8.9.2)."""
     if not (SMALLEST <= a <= LARGEST and x >= 0.0):
         return nan
-    if x == 0.0 or x == inf:
+    if x == 0.0 or x > 2000.0 + 1000.0 * a:  # beyond, the density is 0
         return 0.0
     step = Jet(n, {(1, 0): 1.0})
     weight, change = _gamma_weight(a, 0.0, x), step * math.log(x)
@@ -157,22 +157,22 @@ def _beta_in_shapes(m: int, n: int, a: float, b: float, x: float) -> float:
     own, owns = (excess, excesses) if below else (-excess, -excesses)
     steps = _steps(lambda terms: _beta_fraction(near, far, p, q, own, terms))
     fraction = _beta_fraction(nears, fars, p, q, owns, steps)
-    found = _derivative(change.exp() * fraction * _beta_weight(a, b, 0.0, x), m, n)
-    return found if below else -found
+    slope = _derivative(change.exp() * fraction * _beta_weight(a, b, 0.0, x), m, n)
+    return slope if below else -slope
 
 
 def _slopes(m: int, n: int, density: Any, cumulant: Callable[[int, int], Any]) -> Any:
     """Return the derivative of order m in a and n in b of a density whose logarithm has the derivatives `cumulant`."""
-    found: dict[tuple[int, int], Any] = {(0, 0): density}
+    slopes: dict[tuple[int, int], Any] = {(0, 0): density}
     for i, j in [(i, j) for i in range(m + 1) for j in range(n + 1) if i or j]:
         p, q = (i - 1, j) if i else (i, j - 1)  # one order less, by the product rule of the last one
         terms = [
-            math.comb(p, k) * math.comb(q, r) * found[p - k, q - r] * cumulant(k + (i > 0), r + (i == 0))
+            math.comb(p, k) * math.comb(q, r) * slopes[p - k, q - r] * cumulant(k + (i > 0), r + (i == 0))
             for k in range(p + 1)
             for r in range(q + 1)
         ]
-        found[i, j] = sum(terms[1:], terms[0])
-    return found[m, n]
+        slopes[i, j] = sum(terms[1:], terms[0])
+    return slopes[m, n]
 
 
 def gamma_pdf(a: Any, x: Any) -> Any:
