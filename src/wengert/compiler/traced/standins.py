@@ -347,14 +347,14 @@ KINDS: dict[Any, Any] = {
 STANDINS: dict[int, Any] = {id(real): standin for real, standin in KINDS.items()}
 STANDINS |= {id(getattr(math, row)): _function(getattr(math, row), row) for row in ROWS if hasattr(math, row)}
 STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.pow, "pow"))}
+STANDINS[id(math.hypot)] = _hypot
 STANDINS |= {id(getattr(math, name)): _asks(how, getattr(math, name)) for name, how in ASKED.items()}
 STANDINS |= {
     id(np.where): choice,
     id(hasattr): lambda x, name: _told(hasattr, x, name),  # a tracer answers to more
     id(isinstance): lambda x, kind: _told(isinstance, x, kind) if is_traced(x) else isinstance(x, kind),
 }
-STANDINS |= {id(math.hypot): _hypot, id(math.dist): _distance}
-STANDINS |= {id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
+STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
 STANDINS[id(id)] = _number_of_object
 STANDINS |= {id(f): _identity(f) for f in (operator.is_, operator.is_not)}
