@@ -189,14 +189,14 @@ def test_each_part_has_its_sentence_and_each_file_of_the_page_is_there(drawn: di
 # ------------------------------------------------------------------------------------- the public surface
 
 PUBLIC = """
-    Graph History Table Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2
-    arctanh asin asinh atan atan2 atanh beta_pdf betainc cbrt check_gradients checkpoint clamp clip compare cos cosh
-    data det detect_anomaly diagnose digamma div dot draw draw_dot elu erf erfc errors exp exp2 explain expm1 fit
+    Graph History Table Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh
+    asin asinh atan atan2 atanh beta_pdf betainc cbrt check_gradients checkpoint clamp clip compare cos cosh data det
+    detect_anomaly diagnose digamma div dot draw draw_dot elu entr erf erfc errors exp exp2 explain expm1 fit
     fixed_point floor gamma_pdf gammainc gammaincc gammaln gaussian gelu grad hessian hvp hypot interp inv j0 j1
     jacobian jvp leaky_relu lgamma log log10 log1p log2 log_softmax logistic_pdf logsigmoid logsumexp losses matmul
-    maximum mean minimum mod mul neg nn no_grad norm_cdf norm_ppf normal_cdf normal_pdf normal_ppf op optim pick
-    polygamma prod reciprocal relu remainder root sigmoid sign silu sin sinh softmax softplus solve sparsity sqrt
-    square steps stop_gradient strict sub swish take tan tanh tree value_and_grad vjp where
+    maximum mean minimum mod mul neg nn no_grad norm norm_cdf norm_ppf normal_cdf normal_pdf normal_ppf op optim pick
+    polygamma prod reciprocal relu remainder root sigmoid sign silu sin sinc sinh softmax softplus solve sparsity sqrt
+    square steps stop_gradient strict sub swish take tan tanh tree value_and_grad vjp where xlog1py xlogy
 """
 
 

@@ -17,7 +17,7 @@ HEAD = '''\
 # Made by tools/make_stubs.py from the table in ops/table.py: run that, do not edit this.
 # A function of floats returns a float; with a Value among its operands, a Value.
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from wengert.engine import Value
 
@@ -44,7 +44,7 @@ def op(
     name: str,
     *,
     value: Callable[..., float],
-    partials: Callable[..., Any],
+    partials: Callable[..., Any] | Literal["differences"],
     arity: int | None = -1,
     symbol: str = "",
 ) -> Callable[..., Any]: ...
@@ -67,6 +67,8 @@ def parameters(row: ops.Op, kinds: list[str]) -> str:
 
 def method(name: str, row: ops.Op) -> str:
     """The row as a method: the first operand is the Value itself."""
+    if row.more:
+        return f"    def {name}(self, /, *others: Value | float) -> Value: ...\n"
     others = ["Value | float"] * (row.arity - 1)
     rest = parameters(row, ["", *others]).split(", ", 1)[1]
     return f"    def {name}(self, {rest}) -> Value: ...\n"
@@ -85,11 +87,16 @@ def function(name: str, row: ops.Op) -> str:
             "first: Value | float, second: Value | float, /, *more: Value | float) -> Value: ...\n"
         )
     kinds = [["float"] * row.arity]
-    for place in range(len(row.shapes), row.arity):
+    for place in range(row.arity):
         kinds.append(["float"] * place + ["Value"] + ["Value | float"] * (row.arity - place - 1))
     if row.name == "where":
         kinds = [["bool", *k[1:]] if k[0] == "float" else k for k in kinds]
     signatures = [f"def {name}({parameters(row, k)}) -> {'Value' if 'Value' in k else 'float'}: ...\n" for k in kinds]
+    if row.more:
+        signatures = [
+            f"def {name}(*xs: float) -> float: ...  # type: ignore[overload-overlap]  # a float fits both\n",
+            f"def {name}(*xs: Value | float) -> Value: ...\n",
+        ]
     return "".join(f"@overload\n{signature}" for signature in signatures)
 
 

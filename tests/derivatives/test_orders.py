@@ -186,10 +186,10 @@ def test_a_loop_of_gradients_stays_linear() -> None:
 def test_operations_of_ones_own() -> None:
     cube = wengert.op("cube", value=lambda x: x**3, partials=lambda out, x: 3 * x**2)
     assert [f(2.0) for f in (grad(cube), grad(grad(cube)), grad(grad(grad(cube))))] == [12.0, 12.0, 6.0]
-    norm = wengert.op(
-        "norm", value=lambda *xs: math.sqrt(sum(x * x for x in xs)), partials=lambda out, *xs: [x / out for x in xs]
+    length = wengert.op(
+        "length", value=lambda *xs: math.sqrt(sum(x * x for x in xs)), partials=lambda out, *xs: [x / out for x in xs]
     )
-    h = hessian(lambda x: norm(x))([3.0, 4.0])
+    h = hessian(lambda x: length(x))([3.0, 4.0])
     assert h[0] == pytest.approx([16 / 125, -12 / 125], rel=1e-14)
     assert h[1] == pytest.approx([-12 / 125, 9 / 125], rel=1e-14)
 

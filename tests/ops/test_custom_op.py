@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -146,6 +147,91 @@ def test_registering_again_replaces_it_for_new_nodes() -> None:
     assert not hasattr(x, "mine")
 
 
+# ------------------------------------------------------------------------------------- without partials
+
+SMOOTH: list[tuple[Callable[[float], float], Callable[[float], float]]] = [
+    (math.exp, math.exp),
+    (math.sin, math.cos),
+    (math.log, lambda x: 1 / x),
+    (math.sqrt, lambda x: 0.5 / math.sqrt(x)),
+    (lambda x: x**10, lambda x: 10 * x**9),
+    (lambda x: math.sin(30 * x), lambda x: 30 * math.cos(30 * x)),
+    (lambda x: math.tanh(20 * x), lambda x: 20 / math.cosh(20 * x) ** 2),
+    (lambda x: 1.0, lambda x: 0.0),
+]
+
+
+@pytest.mark.parametrize("place", range(len(SMOOTH)))
+def test_differences_are_as_good_as_the_documentation_says(place: int) -> None:
+    value, slope = SMOOTH[place]
+    calls = []
+
+    def counted(x: float) -> float:
+        calls.append(x)
+        return value(x)
+
+    by_values = wengert.op("by_values", value=counted, partials="differences")
+    rng = random.Random(place)
+    for _ in range(50):
+        x = Value(rng.uniform(0.05, 5.0))
+        calls.clear()
+        assert slopes(by_values(x), x) == [pytest.approx(slope(x.data), rel=1e-9, abs=1e-9 * abs(value(x.data)))]
+        assert len(calls) <= 46  # one of them for the value
+
+
+def test_differences_of_several_operands() -> None:
+    by_values = wengert.op("by_values", value=lambda x, y: math.pow(x, y) + x, partials="differences")
+    x, y = Value(2.0), Value(3.0)
+    for z, expected in ((by_values(x, y), [13.0, 8.0 * math.log(2.0)]), (by_values(x, 3), [13.0, 0.0])):
+        assert slopes(z, x, y) == pytest.approx(expected, rel=1e-11)
+    of_many = wengert.op("of_many", value=lambda *xs: sum(x * x for x in xs), partials="differences")
+    assert slopes(of_many([x, y, 5.0]), x, y) == pytest.approx([4.0, 6.0], rel=1e-12)
+    assert of_many(1.0, 2.0) == 5.0
+    assert wengert.jacobian(lambda v: [by_values(v[0], v[1]), of_many(v)])([2.0, 3.0]) == [
+        pytest.approx([13.0, 8.0 * math.log(2.0)]),
+        pytest.approx([4.0, 6.0]),
+    ]
+
+
+def test_differences_at_an_edge() -> None:
+    root = wengert.op("by_values", value=lambda x: math.sqrt(x), partials="differences")
+    x = Value(0.01)  # the first steps leave the domain
+    assert slopes(root(x), x) == [pytest.approx(5.0, rel=1e-9)]
+    size = wengert.op("by_values", value=abs, partials="differences", arity=1)
+    x = Value(0.0)
+    assert slopes(size(x), x) == [0.0]
+    for number in (math.inf, math.nan):
+        x = Value(number)
+        assert math.isnan(slopes(size(x), x)[0])
+
+
+def test_differences_have_no_further_derivatives() -> None:
+    by_values = wengert.op("by_values", value=lambda x: math.sin(x), partials="differences")
+    assert wengert.grad(by_values)(0.5) == pytest.approx(math.cos(0.5), rel=1e-11)
+    with pytest.raises(OperationError, match=r"by_values has no further derivative: .* \(they are differences"):
+        wengert.hessian(by_values)(0.5)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_differences_in_a_compiled_function(backend: str) -> None:
+    """Also of a function that takes nothing but a float: a table of another package, say."""
+    pytest.importorskip("numpy")
+
+    def value(x: float, y: float) -> float:
+        return float(format(x * y, ".17g")) * math.exp(y)
+
+    by_values = wengert.op("by_values", value=value, partials="differences")
+    w = Value(1.5)
+    compiled = wengert.compile(lambda y: by_values(w, y) * w, backend=backend)
+    for y in (0.5, 0.75, -1.0):
+        assert slopes(compiled(y), w) == [pytest.approx(2.0 * w.data * y * math.exp(y), rel=1e-10)]
+    slope = wengert.compile(wengert.grad(lambda x: by_values(x, 0.5) * x), backend=backend)
+    for x in (0.5, 2.0):
+        assert slope(x) == pytest.approx(x * math.exp(0.5), rel=1e-10)
+    assert "error in the compiler" not in compiled.report() + slope.report()
+
+
 # ------------------------------------------------------------------------------------- what is wrong is said
 
 
@@ -187,7 +273,14 @@ def test_an_operation_of_no_operands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "partials", "role"), [(3.0, two, "value"), (double, 2.0, "partials"), (None, two, "value")]
+    ("value", "partials", "role"),
+    [
+        (3.0, two, "value"),
+        (double, 2.0, "partials"),
+        (None, two, "value"),
+        (double, "difference", "partials"),
+        ("differences", two, "value"),
+    ],
 )
 def test_rules_that_cannot_be_called(value: Any, partials: Any, role: str) -> None:
     with pytest.raises(OperationError, match=f"the {role} of double must be a function, not "):

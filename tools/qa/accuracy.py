@@ -30,7 +30,7 @@ __all__ = ["LIMIT", "MANY", "Worst", "limit", "many", "measured", "our_answers",
 LIMIT = 4.0  # of a partial derivative, and of a value that the processor does not give
 EXACT = ("neg", "abs", "sign", "relu", "minimum", "maximum", "where", "clip", "floor", "round", "stop_gradient")
 ROUNDED = ("add", "sub", "mul", "div", "remainder", "sqrt", "square", "reciprocal", "leaky_relu")  # once
-MANY = ("sum", "mean", "dot", "prod", "logsumexp")
+MANY = ("sum", "mean", "dot", "prod", "norm", "logsumexp")
 SIZES = (2, 10, 100, 1000, 10_000)
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
 
@@ -337,7 +337,7 @@ class Many:
     def bound(self) -> float:
         """The multiple that rounding every step allows: Higham, Accuracy and Stability, 2002, chapters 3 and 4."""
         n = self.size
-        steps = {"sum": n - 1, "mean": n, "dot": n + 1, "prod": n - 1, "logsumexp": 2 * n + 4}[self.name]
+        steps = {"sum": n - 1, "mean": n, "dot": n + 1, "prod": n - 1, "norm": n + 2, "logsumexp": 2 * n + 4}[self.name]
         return steps / (1.0 - steps * 2.0**-53)
 
 
@@ -386,6 +386,9 @@ def _many_truth(name: str, xs: list[Any]) -> tuple[Any, Any, list[Any], list[Any
     if name == "prod":
         product = mpmath.fprod(xs)
         return product, abs(product), [product / x for x in xs], [abs(product / x) for x in xs]
+    if name == "norm":
+        length = mpmath.sqrt(mpmath.fsum(x * x for x in xs))
+        return length, length, [x / length for x in xs], [abs(x) / length for x in xs]
     greatest = max(xs)
     value = greatest + mpmath.log(mpmath.fsum(mpmath.exp(x - greatest) for x in xs))
     slopes = [mpmath.exp(x - value) for x in xs]

@@ -250,6 +250,10 @@ def truths() -> dict[str, Truth]:
             lambda x: half * (log1p(x) - log1p(-x)),
             lambda x: one / ((one - x) * (one + x)),
         ),
+        "entr": (
+            lambda x: -x * log(x) if x > 0 else 0 * x if x == 0 else -mpmath.inf,
+            lambda x: -one - log(x) if x > 0 else mpmath.nan,
+        ),
         "sigmoid": (sigmoid, sigmoid_slope),
         "logistic_pdf": (sigmoid_slope, lambda x: -mpmath.tanh(half * x) * sigmoid_slope(x)),
         "logsigmoid": (lambda x: -softplus(-x), lambda x: sigmoid(-x)),
@@ -283,6 +287,16 @@ def truths() -> dict[str, Truth]:
             lambda x, y: x / sqrt(x * x + y * y),
             lambda x, y: y / sqrt(x * x + y * y),
         ),
+        "xlogy": (
+            lambda x, y: x * log(y) if x else 0 * x,
+            lambda x, y: log(y) if y else -mpmath.inf,
+            lambda x, y: (x / y if x else 0 * x) if y >= 0 else mpmath.nan,
+        ),
+        "xlog1py": (
+            lambda x, y: x * log1p(y) if x else 0 * x,
+            lambda x, y: log1p(y) if y != -1 else -mpmath.inf,
+            lambda x, y: (x / (one + y) if x else 0 * x) if y >= -1 else mpmath.nan,
+        ),
         "leaky_relu": (
             lambda x, slope: x if x > 0 else slope * x,
             lambda x, slope: one if x > 0 else slope,
@@ -311,6 +325,19 @@ def truths() -> dict[str, Truth]:
         return 1 / normal(normal_ppf(p))
 
     found["normal_ppf"] = Truth(normal_ppf, (quantile_slope,), None, lambda p: (quantile_slope(p) * 5 / 4,))
+
+    def sinc(x: Any) -> Any:
+        return mpmath.sinpi(x) / (mpmath.pi * x) if x else one
+
+    def sinc_slope(x: Any) -> Any:
+        if abs(x) < mpmath.mpf(10) ** -20:  # where the difference would cancel
+            return -(mpmath.pi**2) * x / 3
+        return (mpmath.cospi(x) - sinc(x)) / x
+
+    def sinc_terms(x: Any) -> Sequence[Any]:  # of the difference, whose zeros begin with 1.43
+        return (one / x,) if abs(x) > 1 else ()
+
+    found["sinc"] = Truth(sinc, (sinc_slope,), None, sinc_terms)
     found["j0"] = Truth(lambda x: bessel(0, x), (lambda x: -bessel(1, x),), height, height)
     found["j1"] = Truth(lambda x: bessel(1, x), (bessel_slope,), height, bessel_terms)
     for name, k, sign in (("gammainc", 0, 1), ("gammaincc", 1, -1)):
@@ -359,6 +386,7 @@ def truths() -> dict[str, Truth]:
         "mean": Truth(lambda *xs: mpmath.fsum(xs) / len(xs)),
         "prod": Truth(lambda *xs: mpmath.fprod(xs)),
         "dot": Truth(lambda *xs: mpmath.fsum(_pairs(xs)) + xs[-1]),
+        "norm": Truth(lambda *xs: mpmath.sqrt(mpmath.fsum(x * x for x in xs))),
         "max": Truth(max),
         "min": Truth(min),
         "logsumexp": Truth(lambda *xs: mpmath.log(mpmath.fsum(mpmath.exp(x) for x in xs))),
@@ -391,10 +419,11 @@ def torch_rows() -> dict[str, Callable[..., Any]]:
 
     same_name = "add sub mul div pow neg relu exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt"
     same_name += " square reciprocal sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh hypot sigmoid"
-    same_name += " floor round remainder erf erfc lgamma digamma"
+    same_name += " floor round remainder erf erfc lgamma digamma xlogy sinc"
     found: dict[str, Callable[..., Any]] = {name: getattr(torch, name) for name in same_name.split()}
     found |= {name: getattr(functional, name) for name in ("logsigmoid", "softplus", "gelu", "silu")}
     found["normal_cdf"], found["normal_ppf"] = torch.special.ndtr, torch.special.ndtri
+    found["entr"], found["xlog1py"] = torch.special.entr, torch.special.xlog1py
     found["clip"] = torch.clamp
     found["where"] = lambda c, x, y: torch.where(c.detach() != 0, x, y)
     found["elu"] = lambda x, alpha: functional.elu(x, alpha.item())
@@ -402,6 +431,7 @@ def torch_rows() -> dict[str, Callable[..., Any]]:
     found["sum"] = lambda *xs: torch.stack(xs).sum()
     found["mean"] = lambda *xs: torch.stack(xs).mean()
     found["prod"] = lambda *xs: torch.stack(xs).prod()
+    found["norm"] = lambda *xs: torch.linalg.vector_norm(torch.stack(xs))
     found["max"] = lambda *xs: torch.stack(xs).amax()
     found["min"] = lambda *xs: torch.stack(xs).amin()
     found["logsumexp"] = lambda *xs: torch.logsumexp(torch.stack(xs), 0)
@@ -416,7 +446,7 @@ def jax_rows() -> dict[str, Callable[..., Any]]:
 
     jax.config.update("jax_enable_x64", True)
     names = "exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt cbrt square reciprocal sin cos tan"
-    names += " floor round remainder atan2 sinh cosh hypot asin acos atan asinh acosh atanh"
+    names += " floor round remainder atan2 sinh cosh hypot asin acos atan asinh acosh atanh sinc"
     found: dict[str, Callable[..., Any]] = {name: getattr(jnp, name) for name in names.split()}
     found |= {"add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "div": jnp.divide, "pow": jnp.power}
     found |= {"neg": jnp.negative, "relu": jax.nn.relu, "sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu}
@@ -424,4 +454,5 @@ def jax_rows() -> dict[str, Callable[..., Any]]:
     found |= {"leaky_relu": jax.nn.leaky_relu, "gelu": lambda x: jax.nn.gelu(x, approximate=False)}
     found |= {"erf": special.erf, "erfc": special.erfc, "normal_cdf": special.ndtr, "normal_ppf": special.ndtri}
     found |= {"lgamma": special.gammaln, "digamma": special.digamma}
+    found |= {"xlogy": special.xlogy, "xlog1py": special.xlog1py, "entr": special.entr}
     return found

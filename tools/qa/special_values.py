@@ -103,10 +103,22 @@ def differs(row: str, xs: tuple[float, ...]) -> str:
         return "no derivative where there is no value"
     if row in ("hypot", "atan2") and largest == 0.0:
         return "0 at the origin, where PyTorch has nan"
+    if row in ("xlogy", "xlog1py"):
+        pole = 0.0 if row == "xlogy" else -1.0
+        if xs[1] < pole and xs[0] != 0.0:
+            return "no derivative where there is no value"
+        if xs[1] <= pole and xs[0] == 0.0:
+            return "the slope towards x is the logarithm, and towards y 0, as for all y where x is 0"
+    if row == "sinc" and abs(xs[0]) == inf:
+        return "the limit, 0, where PyTorch has nan"
+    if row == "sinc" and math.isfinite(xs[0]) and xs[0] == round(xs[0]) and xs[0] != 0.0:
+        return "0 at a whole number, whose product with pi PyTorch rounds"
     if row == "prod" and not all(map(math.isfinite, xs)):
         return "PyTorch divides the product by the operand"
     if row in ("atan2", "asinh", "acosh", "prod", "log10") and (largest >= 1e300 or tiny):
         return "PyTorch overflows on the way"
+    if row == "norm" and (1e154 < largest < inf or 0.0 < largest < 1e-154):
+        return "PyTorch overflows on the way, or underflows"
     if row == "logsumexp" and largest == inf and max(xs) == -inf:
         return "0, where PyTorch has nan"
     if row == "sign" and xs[0] != xs[0]:

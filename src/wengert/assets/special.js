@@ -57,6 +57,10 @@ function erfc_(x) {
   return gaussian_(x) / Math.sqrt(Math.PI) / tail;
 }
 
+function norm_(...xs) {
+  return xs.some((x) => x !== x) ? NaN : Math.hypot(...xs);
+}
+
 function lgamma_(x) {
   if (Math.abs(x) === Infinity) return Infinity;
   if (x <= 0) {

@@ -22,13 +22,12 @@ from typing import Any, NamedTuple
 
 from wengert import modes
 from wengert._signatures import signature
-from wengert.checking.finite_differences import Slope, slopes
 from wengert.checking.replay import Replay
 from wengert.derivatives import LinearMap, Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError, GradientError, counted
 from wengert.graph import Graph
-from wengert.ops import is_number
+from wengert.ops import Slope, is_number, slopes
 
 __all__ = ["ComparedDerivative", "GradientReport", "check_gradients"]
 

@@ -140,6 +140,8 @@ def _torch_table(torch: Any) -> dict[str, Function]:
         "gaussian": of_tensors(lambda x: torch.exp(-x * x)),
         "normal_cdf": of_tensors(torch.special.ndtr),
         "normal_ppf": of_tensors(torch.special.ndtri),
+        "entr": of_tensors(torch.special.entr),
+        "xlog1py": of_tensors(torch.special.xlog1py),
         "gammainc": of_tensors(torch.special.gammainc),
         "gammaincc": of_tensors(torch.special.gammaincc),
         "gamma_pdf": of_tensors(lambda a, x: torch.exp(torch.xlogy(a - 1, x) - x - torch.lgamma(a))),
@@ -148,6 +150,7 @@ def _torch_table(torch: Any) -> dict[str, Function]:
         ),
         "normal_pdf": of_tensors(lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
         "polygamma": lambda n, x: torch.polygamma(int(n), tensor(x)),
+        "norm": of_many(torch.linalg.vector_norm),
         "max": of_many(torch.amax),
         "min": of_many(torch.amin),
         "logsumexp": of_many(lambda xs: torch.logsumexp(xs, 0)),
@@ -241,6 +244,7 @@ def _jax_table(jax: Any) -> dict[str, Function]:
         "normal_pdf": lambda x: jnp.exp(-x * x / 2) / math.sqrt(2 * math.pi),
         "lgamma": special.gammaln,
         "polygamma": lambda n, x: special.polygamma(jnp.asarray(jax.lax.stop_gradient(n)).astype(int), x),
+        "norm": of_many(jnp.linalg.norm),
         "dot": lambda *xs: _dot(jnp, *[jnp.asarray(x) for x in xs]),
     }
     return _table(exceptions, find)
@@ -303,6 +307,8 @@ def _mpmath_table(mp: Any) -> dict[str, Function]:
         "gaussian": lambda x: mp.exp(-x * x),
         "normal_cdf": mp.ncdf,
         "normal_ppf": lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1),
+        "sinc": mp.sincpi,
+        "norm": lambda *xs: mp.norm(xs),
         "gammainc": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
         "gammaincc": lambda a, x: mp.gammainc(a, x, regularized=True),
         "gamma_pdf": lambda a, x: x ** (a - 1) * mp.exp(-x) / mp.gamma(a),

@@ -1,7 +1,8 @@
 """The operations: the table has one row for each (`table.py`), and a row is an `Op` (`op.py`)."""
 
-from wengert.ops import coerce, ieee, implicit, table
+from wengert.ops import coerce, ieee, implicit, shapes, table
 from wengert.ops.coerce import is_number, named, positive, within
+from wengert.ops.finite_differences import Slope, slopes
 from wengert.ops.op import (
     AS_OPERANDS,
     BY_NAME,
@@ -29,6 +30,7 @@ __all__ += [
     "VALUES",
     "Op",
     "Operators",
+    "Slope",
     "by_hand",
     "by_rule",
     "coerce",
@@ -39,4 +41,4 @@ __all__ += [
     "named",
     "namespace",
 ]
-__all__ += ["positive", "prefer_methods", "register", "row", "table", "tell_recording", "within"]
+__all__ += ["positive", "prefer_methods", "register", "row", "shapes", "slopes", "table", "tell_recording", "within"]

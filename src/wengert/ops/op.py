@@ -16,9 +16,11 @@ from wengert._forks import Lock
 from wengert.errors import ArgumentError, LengthError, OperationError, counted
 from wengert.ops import incomplete, special
 from wengert.ops.coerce import data
+from wengert.ops.finite_differences import by_differences
 
 __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "METHODS", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op"]
-__all__ += ["Operators", "Rule", "by_rule", "complete", "interpret", "namespace", "prefer_methods", "register", "row"]
+__all__ += ["Operators", "Rule", "by_rule", "complete", "interpret", "namespace", "of_shapes", "prefer_methods"]
+__all__ += ["register", "row"]
 __all__ += ["tell_recording"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose left operand is a constant, as in 2 - x
@@ -47,7 +49,10 @@ class Op(NamedTuple):
     graph_partials: Callable[..., Any] = lambda *_: None  # the partials over Values
     series: Callable[..., Any] | None = None  # the value where no library has a function for it: called, not inlined
     written_out: bool = False  # its series takes any operands, and is inlined (see `implicit`)
-    shapes: tuple[str, ...] = ()  # the names of its first operands, if they are numbers without a derivative
+    more: str = ""  # the row that takes any other number of operands in its place
+    shapes: tuple[
+        str, ...
+    ] = ()  # the names of its first operands, if its rules take numbers for them (see `of_shapes`)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -55,9 +60,11 @@ class Op(NamedTuple):
     def __call__(self, *xs: Any) -> Any:
         """Compute the value; missing operands at the end take their defaults."""
         if len(xs) != self.arity:
+            if self.more:
+                return BY_NAME[self.more](*xs)
             xs = self._completed(xs)
-        if self.shapes:
-            self._refuse_values(xs)
+        if self.shapes and any(hasattr(x, "backward") and hasattr(x, "_apply_op") for x in xs[: len(self.shapes)]):
+            return of_shapes[self.name](*xs)  # of Values: no number that is traced, no tensor
         for x in xs:
             apply = getattr(x, "_apply_op", None)
             if apply is not None:
@@ -72,21 +79,13 @@ class Op(NamedTuple):
         if self.arity is None:
             if len(xs) == 1 and isinstance(xs[0], Iterable):
                 xs = tuple(xs[0])
-            if not xs and self.name not in ("sum", "prod"):
+            if not xs and self.name not in ("sum", "prod", "norm"):
                 raise LengthError(f"{self.name} got no values: expected at least one")
             return xs
         missing = self.arity - len(xs)
         if not 0 < missing <= len(self.defaults):
             raise ArgumentError(f"{self.name} takes {counted(self.arity, 'operand')}, got {len(xs)}")
         return xs + self.defaults[-missing:]
-
-    def _refuse_values(self, xs: tuple[Any, ...]) -> None:
-        for name, x in zip(self.shapes, xs, strict=False):
-            if hasattr(x, "backward") and hasattr(x, "_apply_op"):  # no number that is traced, no tensor
-                raise ArgumentError(
-                    f"{self.name}: {name} is a Value, and there is no derivative with respect to {name}: "
-                    f"pass a number, as {name}.data"
-                )
 
     def misfit(self, count: int) -> OperationError:
         """Make the error for a wrong number of operands, or for a row that is not in the table."""
@@ -128,6 +127,7 @@ TABLE: list[Op] = []
 UNARY = bytearray()  # for each row, 1 if it takes one operand, else 0
 BY_NAME: dict[str, Op] = {}
 METHODS: dict[str, dict[type, Callable[[Any], Any]]] = defaultdict(dict)  # by row: see `prefer_methods`
+of_shapes: dict[str, Callable[..., Any]] = {}  # by row: what computes it for shapes that are Values
 _names: dict[str, Any] = {"__name__": ROWS}  # the names of the rows' module
 FLOATS: dict[str, Any] = dict(_names)  # the globals of the rules over floats
 VALUES: dict[str, Any] = dict(_names)  # and over Values
@@ -303,7 +303,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 def register(
-    name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str
+    name: str, value: Callable[..., float], partials: Callable[..., Any] | str, arity: int | None, symbol: str
 ) -> Op:
     """Add a row that a user wrote; `functions.op` calls it.
 
@@ -317,7 +317,9 @@ def register(
         raise OperationError(f"{name} is a built-in operation: choose another name")
     if not isinstance(symbol, str):
         raise OperationError(f"the symbol of {name} is {symbol!r:.40}; expected a string, for drawings")
-    for role, rule in (("value", value), ("partials", partials)):
-        if not callable(rule):
-            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
+    for role, rule, other in (("value", value, ""), ("partials", partials, "; or pass partials='differences'")):
+        if not callable(rule) and (rule != "differences" or not other):
+            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}{other}")
+    if not callable(partials):
+        partials = by_differences(value)
     return row(name, arity, symbol, value.__doc__ or "", value, partials)

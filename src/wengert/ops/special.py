@@ -1,4 +1,4 @@
-"""Functions of floats that Python's `math` lacks: gamma, Bessel, normal functions, and `math` after IEEE 754.
+"""Functions of floats that Python's `math` lacks: gamma, Bessel, normal functions, entropies, `math` after IEEE 754.
 
 The functions from `where` on are rules like those of the table, which can run over any kind of number: names of rows
 then mean these rows, `where` computes both of its sides, and `choose` only the side that is needed.
@@ -21,17 +21,22 @@ __all__ = [
     "atanh",
     "cbrt",
     "choose",
+    "entr",
+    "entr_slope",
     "erf",
     "erfc",
     "exact_product",
     "expm1",
     "floor",
     "gaussian",
-    "guarded",
-    "j0",
+    "gaussian_slope",
+    "gelu",
+    "gelu_slope",
 ]
-__all__ += ["j1", "j1_slope", "lgamma", "log1p", "logarithm", "mills", "normal_cdf", "normal_pdf", "normal_ppf"]
-__all__ += ["polygamma", "polynomial", "quantile_slope", "remainder", "round_", "sign", "to_multiple", "where"]
+__all__ += ["guarded", "j0", "j1", "j1_slope", "lgamma", "log1p", "logarithm", "mills", "norm", "norm_partials"]
+__all__ += ["normal_cdf", "normal_pdf", "normal_pdf_slope", "normal_ppf", "polygamma", "polynomial", "quantile_slope"]
+__all__ += ["remainder", "round_", "sign", "sinc", "sinc_slope", "to_multiple", "where", "xlog1py", "xlogy"]
+__all__ += ["xlogy_slope"]
 
 # B_2, B_4, ... B_26: the Bernoulli numbers, https://dlmf.nist.gov/24.2
 BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798]
@@ -150,6 +155,7 @@ ROOT_UPPER = ROOT * SPLIT - (ROOT * SPLIT - ROOT)
 ROOT_LOWER = ROOT - ROOT_UPPER
 PEAK, PEAK_REST = 0.3989422804014327, -2.4923272022777433e-17
 ROOT_PI, ROOT_PI_REST = 1.772453850905516, -7.666586499825799e-17  # the square root of pi, the same way
+ONE_OVER_E, ONE_OVER_E_REST = 0.36787944117144233, -1.2428753672788363e-17  # the same way
 ONE_LESS_EULER, ONE_OVER_SQRT_PI, HALF_LOG_2PI_LESS_HALF = 0.42278433509846713, 0.5641895835477563, 0.4189385332046727
 
 
@@ -219,6 +225,12 @@ def cbrt(x: float) -> float:
     return y - (y - x / (y * y)) / 3.0 if 0.0 < abs(x) < inf else y
 
 
+def norm(*xs: float) -> float:
+    """Return sqrt(x1 x1 + x2 x2 + ...) without overflow; nan if any operand is, beside an infinity too."""
+    length = math.hypot(*xs)
+    return nan if length == inf and any(x != x for x in xs) else length
+
+
 # -- rules ------------------------------------------------------------------------------------------------------------
 
 
@@ -230,6 +242,11 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 def choose(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
     """Return x() if the condition holds, else y(); other kinds of numbers may have to compute both."""
     return x() if condition else y()
+
+
+def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
+    """Return `careful()` where the plain form loses digits to under- or overflow. Back ends choose for themselves."""
+    return careful() if condition else plain
 
 
 def polynomial(coefficients: Sequence[float], t: Any) -> Any:
@@ -319,6 +336,33 @@ def mills(x: Any) -> Any:
     return (ROOT_PI * total + (ROOT_PI * lost + ROOT_PI_REST * total)) / (x + 0.75 / ROOT)
 
 
+def gaussian_slope(out: Any, x: Any) -> Any:
+    """Return -2 x e^-x^2: in the tail e^-x^2 is e^-(|x| - 1)^2 * e^(1 - 2|x|), whose exponents are exact."""
+    tail = abs(abs(x) - 27.0) < 1.0
+    return _guarded_form(tail, lambda: -2.0 * x * gaussian(abs(x) - 1.0) * exp(1.0 - 2.0 * abs(x)), -2.0 * (x * out))
+
+
+def normal_pdf_slope(out: Any, x: Any) -> Any:
+    """Return -x times the normal density."""
+    return _guarded_form(out < 1e-305, lambda: _normal(-x, x), -x * out)
+
+
+def _normal(factor: Any, x: Any) -> Any:
+    """Return factor times the normal density, which may be large although the density underflows."""
+    return PEAK * factor * gaussian(0.5 * x) * gaussian(0.5 * x)
+
+
+def gelu(x: Any) -> Any:
+    """Return x times the normal distribution function of x."""
+    return _guarded_form(abs(x + 38.25) < 0.75, lambda: _normal(x * mills(-x), x), x * normal_cdf(x))
+
+
+def gelu_slope(x: Any) -> Any:
+    """Return the derivative of gelu."""
+    plain = normal_cdf(x) + x * normal_pdf(x)
+    return _guarded_form(abs(x + 38.25) < 0.75, lambda: _normal(x + mills(-x), x), plain)
+
+
 def normal_ppf(p: Any) -> Any:
     """Return the inverse of normal_cdf: infinite at 0 and 1, nan beyond them."""
     q = where(p < 0.5, p, 1.0 - p)
@@ -385,6 +429,71 @@ def _bessel(x: Any, p: Sequence[float], q: Sequence[float], order: float) -> Any
     even, odd = polynomial(p, t), polynomial(q, t) / bounded
     along, across = (s - c, -s - c) if order else (c + s, s - c)
     return sqrt(1.0 / pi / x) * (even * along - odd * across)
+
+
+def norm_partials(out: Any, *xs: Any) -> list[Any]:
+    """Return x / norm for each x, and 0 at the origin; scaled where the norm overflows or has lost its digits."""
+    finite = functools.reduce(lambda total, x: total + x * 0.0, xs, 0.0) == 0.0
+    lost = where(out == 0.0, False, where(out < 1e-290, True, where(out < inf, False, finite)))
+    k = where(out < 1.0, 2.0**600, 2.0**-600)
+    length = _guarded_form(lost, lambda: norm(*[x * k for x in xs]), where(out == 0.0, 1.0, out))
+
+    def cosine(x: Any) -> Any:
+        return where(out == 0.0, 0.0, div(_guarded_form(lost, lambda: x * k, x), length))
+
+    return [cosine(x) for x in xs]
+
+
+def xlogy(x: Any, y: Any) -> Any:
+    """Return x log(y), and 0 where x is 0."""
+    return where(x == 0.0, where(y == y, 0.0, y), x * log(y))
+
+
+def xlogy_slope(x: Any, y: Any) -> Any:
+    """Return the derivative of xlogy with respect to y, x / y; at the origin 0, as beside it for x = 0."""
+    inside = where(y >= 0.0, where(y == 0.0, where(x == 0.0, inf, y), y), where(x == 0.0, y, nan))
+    return div(x, inside)
+
+
+def xlog1py(x: Any, y: Any) -> Any:
+    """Return x log(1 + y), accurate for small y, and 0 where x is 0."""
+    return where(x == 0.0, where(y == y, 0.0, y), x * log1p(y))
+
+
+def entr(x: Any) -> Any:
+    """Return -x log(x), one term of an entropy: 0 at 0 and -inf below."""
+    return where(x > 0.0, -x * log(x), where(x == 0.0, 0.0, where(x < 0.0, -inf, x)))
+
+
+def entr_slope(x: Any) -> Any:
+    """Return -1 - log(x); near its zero, 1 / e, by the distance from there."""
+    near = abs(x - 0.4) < 0.2
+    beside = log1p(math.e * ((where(near, x, 0.4) - ONE_OVER_E) - ONE_OVER_E_REST))
+    return where(near, -beside, -1.0 - log(x))
+
+
+def sinc(x: Any) -> Any:
+    """Return sin(pi x) / (pi x), which is 0 at all integers but 0, where it is 1: x is reduced exactly."""
+    size = where(abs(x) < inf, abs(x), 1.0)
+    rest = size - 2.0 * round_(0.5 * size)  # from -1 to 1: the sine has a period of 2
+    d = abs(rest)
+    sine = where(rest < 0.0, -1.0, 1.0) * sin(pi * where(d > 0.5, 1.0 - d, d))
+    return where(x == x, where(size > 0.0, div(sine, pi * where(size > 0.0, size, 1.0)), 1.0), x)
+
+
+SINC_SLOPE = [  # of sinc's derivative over x, in x^2
+    (-1.0) ** (k + 1) * (2 * k + 2) / math.factorial(2 * k + 3) * pi ** (2 * k + 2) for k in range(12)
+]
+
+
+def sinc_slope(out: Any, x: Any) -> Any:
+    """Return (cos(pi x) - sinc(x)) / x; near 0 by its series, which has derivatives of any order there."""
+    near = abs(x) < 0.5
+    far = where(near, 1.0, where(abs(x) < inf, x, 0.5))
+    d = abs(far - 2.0 * round_(0.5 * far))
+    slope = div(sin(pi * (0.5 - d)) - out, where(near, 1.0, x))
+    inside = where(near, x, 0.0)
+    return where(near, inside * polynomial(SINC_SLOPE, inside * inside), slope)
 
 
 def lgamma(x: Any) -> Any:

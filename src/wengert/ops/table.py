@@ -12,7 +12,6 @@ To add an operation, add a row. `wengert.op` adds one of your own at run time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import reduce
 from math import inf, nan
 from typing import Any
@@ -21,7 +20,19 @@ from wengert.ops import ieee, incomplete, special
 from wengert.ops.incomplete import beta_pdf_slope, gamma_pdf_slope
 from wengert.ops.op import AS_OPERANDS, BY_NAME, FLOATS, LEFT, NONNEGATIVE, TABLE, UNARY, VALUES, Op, complete
 from wengert.ops.op import row as _row
-from wengert.ops.special import guarded, j1_slope, mills, quantile_slope
+from wengert.ops.special import (
+    _guarded_form,
+    entr_slope,
+    gaussian_slope,
+    gelu_slope,
+    guarded,
+    j1_slope,
+    norm_partials,
+    normal_pdf_slope,
+    quantile_slope,
+    sinc_slope,
+    xlogy_slope,
+)
 
 __all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op"]
 
@@ -36,11 +47,6 @@ def _bell(e: Any) -> Any:
 def _one_less_square(x: Any) -> Any:
     """1 - x^2, without the rounding of x^2."""
     return (1.0 - x) * (1.0 + x)
-
-
-def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
-    """Return `careful()` where the plain form loses digits to under- or overflow. Back ends choose for themselves."""
-    return careful() if condition else plain
 
 
 def _finite(x: Any, y: Any) -> Any:
@@ -144,26 +150,6 @@ def _silu_slope(x: Any) -> Any:
     return _guarded_form(x < -700.0, lambda: _times_exp(1.0 + x, x), plain)
 
 
-def _gaussian_slope(out: Any, x: Any) -> Any:
-    """Return -2 x e^-x^2: in the tail e^-x^2 is e^-(|x| - 1)^2 * e^(1 - 2|x|), whose exponents are exact."""
-    tail = abs(abs(x) - 27.0) < 1.0
-    return _guarded_form(tail, lambda: -2.0 * x * gaussian(abs(x) - 1.0) * exp(1.0 - 2.0 * abs(x)), -2.0 * (x * out))
-
-
-def _normal(factor: Any, x: Any) -> Any:
-    """Return factor times the normal density, which may be large although the density underflows."""
-    return ONE_OVER_SQRT_2PI * factor * gaussian(0.5 * x) * gaussian(0.5 * x)
-
-
-def _gelu(x: Any) -> Any:
-    return _guarded_form(abs(x + 38.25) < 0.75, lambda: _normal(x * mills(-x), x), x * normal_cdf(x))
-
-
-def _gelu_slope(x: Any) -> Any:
-    plain = normal_cdf(x) + x * normal_pdf(x)
-    return _guarded_form(abs(x + 38.25) < 0.75, lambda: _normal(x + mills(-x), x), plain)
-
-
 def _total(*xs: Any) -> Any:
     """Add from left to right, with the bits that a loop gives."""
     total = 0.0
@@ -216,7 +202,7 @@ def _logsumexp(*xs: Any) -> Any:
 
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
-TWO_OVER_SQRT_PI, ONE_OVER_SQRT_2PI = 2.0 / math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
+TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 TINY, HUGE = 1e-290, 2.0**600  # below TINY digits may be lost to underflow; multiplying by HUGE avoids it
 POSITIVE, UNIT, ABOVE_ONE, REAL = (0.1, 4.0), (-0.95, 0.95), (1.05, 4.0), (-3.0, 3.0)
 
@@ -320,7 +306,7 @@ atanh: Op  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyo
        special.atanh,                  lambda out, x: where(abs(x) <= 1.0, div(1.0, _one_less_square(x)), nan), UNIT, aliases=("arctanh",))
 hypot: Op  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
        math.hypot,                      lambda out, x, y: (_cosine(x, y, out), _cosine(y, x, out)),
-              kinks=lambda x, y: maximum(abs(x), abs(y)), sign=NONNEGATIVE)
+              kinks=lambda x, y: maximum(abs(x), abs(y)), sign=NONNEGATIVE, more="norm")
 
 sigmoid: Op = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
        lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: logistic_pdf(x), sign=NONNEGATIVE)
@@ -339,7 +325,7 @@ elu: Op    = _row("elu", 2, "ELU", "x above 0, alpha * (e**x - 1) below (Clevert
               lambda out, x, alpha: (where(x <= 0.0, _times_exp(alpha, x), 1.0), where(x <= 0.0, expm1(x), 0.0)), REAL, POSITIVE,
               defaults=(1.0,), kinks=lambda x, alpha: x)
 gelu: Op   = _row("gelu", 1, "GELU", "x times the normal distribution function of x (Hendrycks and Gimpel 2016), exact",
-       lambda x: _gelu(x),              lambda out, x: _gelu_slope(x))
+       special.gelu,                    lambda out, x: gelu_slope(x))
 silu: Op   = _row("silu", 1, "SiLU", "x * sigmoid(x), also called swish",
        lambda x: _silu(x),              lambda out, x: _silu_slope(x), aliases=("swish",))
 erf: Op    = _row("erf", 1, "erf", "the error function",
@@ -350,9 +336,9 @@ normal_cdf: Op = _row("normal_cdf", 1, "Φ", "the normal distribution function, 
        special.normal_cdf,              lambda out, x: normal_pdf(x), series=special.normal_cdf, aliases=("norm_cdf",))
 normal_ppf: Op = _row("normal_ppf", 1, "Φ⁻¹", "the inverse of normal_cdf, the normal quantile: nan outside 0 to 1", special.normal_ppf, lambda out, p: quantile_slope(out, p), (0.1, 0.9), series=special.normal_ppf, aliases=("norm_ppf",))
 normal_pdf: Op = _row("normal_pdf", 1, "φ", "the normal density exp(-x*x / 2) / sqrt(2 pi), accurate in the tails",
-       special.normal_pdf,              lambda out, x: _guarded_form(out < 1e-305, lambda: _normal(-x, x), -x * out), series=special.normal_pdf)
+       special.normal_pdf,              lambda out, x: normal_pdf_slope(out, x), series=special.normal_pdf)
 gaussian: Op = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
-       special.gaussian,                lambda out, x: _gaussian_slope(out, x), sign=NONNEGATIVE, series=special.gaussian)
+       special.gaussian,                lambda out, x: gaussian_slope(out, x), sign=NONNEGATIVE, series=special.gaussian)
 lgamma: Op = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
        special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE, series=special.lgamma, aliases=("gammaln",))
 digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
@@ -360,13 +346,22 @@ digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
 polygamma: Op = _row("polygamma", 2, "polygamma", "the derivative of digamma of order n: polygamma(n, x)",
        special.polygamma,    lambda out, n, x: (nan, polygamma(n + 1.0, x)), (2.0, 2.0), POSITIVE, series=special.polygamma)
 
-gammainc: Op = _row("gammainc", 2, "P", "the regularized lower incomplete gamma function P(a, x), the cdf of a gamma distribution; a is a number", incomplete.gammainc, lambda out, a, x: (nan, gamma_pdf(a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gammainc, shapes=("a",))
+gammainc: Op = _row("gammainc", 2, "P", "the regularized lower incomplete gamma function P(a, x), the cdf of a gamma distribution", incomplete.gammainc, lambda out, a, x: (nan, gamma_pdf(a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gammainc, shapes=("a",))
 gammaincc: Op = _row("gammaincc", 2, "Q", "1 - gammainc(a, x), accurate in the upper tail", incomplete.gammaincc, lambda out, a, x: (nan, -gamma_pdf(a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gammaincc, shapes=("a",))
-gamma_pdf: Op = _row("gamma_pdf", 2, "gamma pdf", "the density of a gamma distribution, x**(a - 1) e**-x / gamma(a): the slope of gammainc; a is a number", incomplete.gamma_pdf, lambda out, a, x: (nan, gamma_pdf_slope(out, a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gamma_pdf, shapes=("a",))
-betainc: Op = _row("betainc", 3, "I", "the regularized incomplete beta function I_x(a, b), the cdf of a beta distribution; a and b are numbers", incomplete.betainc, lambda out, a, b, x: (nan, nan, beta_pdf(a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.betainc, shapes=("a", "b"))
-beta_pdf: Op = _row("beta_pdf", 3, "beta pdf", "the density of a beta distribution, x**(a - 1) (1 - x)**(b - 1) / B(a, b): the slope of betainc; a and b are numbers", incomplete.beta_pdf, lambda out, a, b, x: (nan, nan, beta_pdf_slope(out, a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.beta_pdf, shapes=("a", "b"))
+gamma_pdf: Op = _row("gamma_pdf", 2, "gamma pdf", "the density of a gamma distribution, x**(a - 1) e**-x / gamma(a): the slope of gammainc", incomplete.gamma_pdf, lambda out, a, x: (nan, gamma_pdf_slope(out, a, x)), (2.5, 2.5), POSITIVE, series=incomplete.gamma_pdf, shapes=("a",))
+betainc: Op = _row("betainc", 3, "I", "the regularized incomplete beta function I_x(a, b), the cdf of a beta distribution", incomplete.betainc, lambda out, a, b, x: (nan, nan, beta_pdf(a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.betainc, shapes=("a", "b"))
+beta_pdf: Op = _row("beta_pdf", 3, "beta pdf", "the density of a beta distribution, x**(a - 1) (1 - x)**(b - 1) / B(a, b): the slope of betainc", incomplete.beta_pdf, lambda out, a, b, x: (nan, nan, beta_pdf_slope(out, a, b, x)), (2.5, 2.5), (3.5, 3.5), (0.05, 0.95), series=incomplete.beta_pdf, shapes=("a", "b"))
 j0: Op     = _row("j0", 1, "J₀", "the Bessel function of the first kind of order 0", special.j0, lambda out, x: -j1(x), series=special.j0)
 j1: Op     = _row("j1", 1, "J₁", "the Bessel function of the first kind of order 1", special.j1, lambda out, x: j1_slope(out, x), series=special.j1)
+
+xlogy: Op  = _row("xlogy", 2, "xlogy", "x * log(y), and 0 where x is 0",
+       special.xlogy,                   lambda out, x, y: (log(y), xlogy_slope(x, y)), REAL, POSITIVE)
+xlog1py: Op = _row("xlog1py", 2, "xlog1py", "x * log(1 + y), accurate for small y, and 0 where x is 0",
+       special.xlog1py,                 lambda out, x, y: (log1p(y), xlogy_slope(x, 1.0 + y)), REAL, UNIT)
+entr: Op   = _row("entr", 1, "entr", "-x * log(x), the entropy of an event of probability x: 0 at 0, -inf below",
+       special.entr,                    lambda out, x: entr_slope(x), POSITIVE)
+sinc: Op   = _row("sinc", 1, "sinc", "sin(pi x) / (pi x), 1 at 0",
+       special.sinc,                    lambda out, x: sinc_slope(out, x))
 
 sum_: Op   = _row("sum", None, "sum", "the sum of the values; 0 of none",
        _total,                          lambda out, *xs: [1.0] * len(xs))
@@ -380,6 +375,8 @@ max_: Op   = _row("max", None, "max", "the greatest of the values; a tie shares 
        lambda *xs: reduce(maximum, xs), _ties, kinks=_gap)  # type: ignore[arg-type]  # a tuple with a __call__
 min_: Op   = _row("min", None, "min", "the least of the values; a tie shares the gradient evenly",
        lambda *xs: reduce(minimum, xs), _ties, kinks=lambda *xs: _gap(*[-x for x in xs]))  # type: ignore[arg-type]  # as above
+norm: Op   = _row("norm", None, "norm", "the Euclidean length, the root of the sum of the squares, without overflow",
+       special.norm,                    lambda out, *xs: norm_partials(out, *xs), kinks=lambda *xs: reduce(maximum, map(abs, xs), 0.0), sign=NONNEGATIVE)  # type: ignore[arg-type]  # as above
 logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
 pick: Op   = _row("pick", None, "pick", "the value at an index, which is the last operand",

@@ -23,7 +23,7 @@ MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 floor
 OURS = (
     "beta_pdf betainc erf erfc exp2 gamma_pdf gammainc gammaincc gaussian j0 j1 lgamma normal_cdf normal_pdf normal_ppf"
 )
-OURS += " polygamma pow remainder round"
+OURS += " norm polygamma pow remainder round"
 PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sinh sqrt tan tanh".split()}
 PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "===", "ne": "!=="}
@@ -87,7 +87,7 @@ class _Body:
             return self.infix(op.infix, *xs)
         if op.name == "where":
             return self.choice(*xs)
-        if op.arity is None:  # unrolled over the operands
+        if op.arity is None and op.name not in PRIMITIVES:  # unrolled over the operands
             return interpret(op.value, TERMS)(*xs)
         return self.name(f"{self.script.function(op)}({','.join(map(_text, xs))})")
 

@@ -60,6 +60,9 @@ DERIVATIVES: dict[str, tuple[str, ...]] = {  # with respect to each operand, as 
     "softplus": ("sigmoid(@0)",),
     "silu": ("sigmoid(@0) × (1 + @0 × sigmoid(-#0))",),
     "gelu": ("normal_cdf(@0) + @0 × normal_pdf(@0)",),
+    "xlogy": ("log(@1)", "@0/#1"),
+    "xlog1py": ("log1p(@1)", "@0/(1 + #1)"),
+    "entr": ("-1 - log(@0)",),
     "maximum": ("1 if @0 > @1, 0.5 on a tie, else 0", "1 if @1 > @0, 0.5 on a tie, else 0"),
     "minimum": ("1 if @0 < @1, 0.5 on a tie, else 0", "1 if @1 < @0, 0.5 on a tie, else 0"),
 }

@@ -151,10 +151,24 @@ def _logsumexp(write: _Expansion, xs: list[int]) -> None:
     write("add", shift, write("log", write("sum", *powers)))
 
 
+def _norm(write: _Expansion, xs: list[int]) -> None:
+    """Write the root of a sum of squares, with gradient 0 at 0: ordinary numbers as they are, others over a scale."""
+    greatest = write("stop_gradient", write("max", *[write("abs", x) for x in xs]))
+    one, tiny, large = (write.constant(c) for c in (1.0, 2.0**-150, 2.0**150))  # their fifth powers are ordinary
+    above = write("minimum", greatest, write.constant(2.0**1000))
+    below = write("maximum", greatest, write.constant(2.0**-1000))
+    scale = write("where", write("lt", greatest, tiny), below, one)
+    scale = write("where", write("gt", greatest, large), above, scale)
+    total = write("sum", *[write("square", write("div", x, scale)) for x in xs])
+    root = write("sqrt", write("where", total, total, one))
+    write("where", total, write("mul", root, scale), write.constant(0.0))
+
+
 WRITTEN_OUT: dict[str, Callable[[_Expansion, list[int]], None]] = {
     "mean": _mean,
     "prod": _product,
     "logsumexp": _logsumexp,
+    "norm": _norm,
 }
 
 

@@ -72,7 +72,7 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
                 if is_traced(x) and x.doubt and not x:
                     x.doubt()
             xs = tuple([0 if is_traced(x) and isinstance(x.number, (int, np.integer)) and not x else x for x in xs])
-        if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
+        if not any(map(is_traced, xs)) or BY_NAME[row].arity not in (None, len(xs)):
             return function(*map(concrete, xs))
         numbers = [*map(number_of, xs)]
         tracer = recorded(row, BY_NAME[row](*numbers), *xs)
@@ -88,6 +88,11 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
         return tracer
 
     return call
+
+
+def _hypot(*xs: Any) -> Any:
+    """Return `math.hypot`, which takes any number of operands."""
+    return _function(math.hypot, "hypot" if len(xs) == 2 else "norm")(*xs)
 
 
 def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
@@ -405,7 +410,8 @@ KINDS: dict[Any, Any] = {
 }
 STANDINS: dict[int, Any] = {id(real): standin for real, standin in KINDS.items()}
 STANDINS |= {id(getattr(math, row)): _function(getattr(math, row), row) for row in ROWS if hasattr(math, row)}
-STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.pow, "pow"), (math.hypot, "hypot"))}
+STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.pow, "pow"))}
+STANDINS[id(math.hypot)] = _hypot
 STANDINS |= {id(getattr(math, name)): _asks(how, getattr(math, name)) for name, how in ASKED.items()}
 STANDINS |= {
     id(np.where): choice,

@@ -1,4 +1,4 @@
-"""Derivatives from finite differences, for the check of gradients.
+"""Derivatives from finite differences: of operations that have no partials, and for the check of gradients.
 
 Starting from a large step, steps are divided by 4 and the differences extrapolated to a step of 0 (Ridders, *Accurate
 computation of F'(x) and F'(x) F''(x)*, Advances in Engineering Software 4, 1982). Of these estimates the one with the
@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf, isfinite, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Slope", "slopes"]
+from wengert.errors import OperandError
+
+__all__ = ["Slope", "by_differences", "slopes"]
 
 EPSILON = 2.0**-52
 STEPS = 22  # from 0.1 to 2e-14
 DEPTH = 6  # the number of extrapolations; more gain nothing
 RATIO = 4.0
+ENOUGH = 2.0**-38  # of a partial derivative: the estimated error at which no more steps are taken
 
 
 class Slope(NamedTuple):
@@ -110,3 +113,32 @@ def _at(function: Callable[[float], Vector], x: float, count: int) -> Vector:
     except (ArithmeticError, ValueError):
         return [nan] * count
     return outputs if len(outputs) == count else [nan] * count
+
+
+def by_differences(value: Callable[..., float]) -> Callable[..., list[float]]:
+    """Return the partial derivatives of an operation by differences of its value; see `wengert.op`.
+
+    >>> (slope,) = by_differences(lambda x: x**3)(8.0, 2.0)
+    >>> abs(slope - 12.0) < 1e-11
+    True
+    """
+
+    def partials(out: Any, *xs: Any) -> list[float]:
+        if any(hasattr(x, "_apply_op") for x in xs):
+            raise OperandError("they are differences of its values")
+        return [_partial(value, xs, place) for place in range(len(xs))]
+
+    return partials
+
+
+def _partial(value: Callable[..., float], xs: Sequence[float], place: int) -> float:
+    if not isfinite(xs[place]):
+        return nan
+
+    def along(x: float) -> Vector:
+        return [float(value(*xs[:place], x, *xs[place + 1 :]))]
+
+    def enough(estimates: list[Slope]) -> bool:
+        return estimates[0].error <= ENOUGH * abs(estimates[0].slope)
+
+    return slopes(along, xs[place], 0.1 * max(1.0, abs(xs[place])), enough)[0].slope
