@@ -14,10 +14,10 @@ import wengert
 from tests.ops.test_table import ROWS, disturbances, listed, points
 from tools.qa.oracles import leaves_of
 from wengert import Value, check_gradients, nn
-from wengert.ops.finite_differences import slopes
 from wengert.checking.replay import Replay
 from wengert.errors import ArgumentError, GradientError, OperationError, WengertError
 from wengert.graph import Graph
+from wengert.ops.finite_differences import slopes
 
 # ------------------------------------------------------------------------------------- differences by themselves
 

@@ -80,7 +80,7 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
         raise OperationError(
             f"{getattr(function, '__name__', 'the function')} takes plain numbers only, and recording it does not give "
             f"its derivative: {difference}. A number leaves what is recorded, perhaps into a function written in C: "
-            "declare that one by wengert.op"
+            'declare that one by wengert.op(name, value=function, partials="differences")'
         )
     code = code_of(function)
     if type(code) in (CodeType, BuiltinFunctionType):
