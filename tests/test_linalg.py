@@ -177,19 +177,23 @@ def test_bad_inputs_are_named() -> None:
         solve([[v, 0.0], [0.0, "two"]], [1.0, 2.0])
 
 
-def test_numpys_own_functions_say_what_to_write() -> None:
-    for f in (
-        lambda a: np.linalg.solve(a, np.ones(2)).sum(),
-        lambda a: np.linalg.det(a),
-        lambda a: np.interp(a, *a)[0],
+def test_numpys_own_functions_are_recorded_or_say_what_to_write() -> None:
+    point = np.array([[3.0, 1.0], [0.5, 2.0]])
+    for f, like in (
+        (lambda a: np.linalg.solve(a, np.ones(2)).sum(), lambda a: wengert.sum(wengert.solve(a, [1.0, 1.0]))),
+        (np.linalg.det, wengert.det),
     ):
-        for derivative in (grad(f), wengert.compile(grad(f))):
-            with pytest.raises(TypeError, match=r"dtype\('O'\)") as raised:
-                derivative(np.eye(2))
-            assert "write wengert.solve, wengert.inv or wengert.det" in raised.value.__notes__[0]
+        for derivative in (grad(lambda a, f=f: f(a)), wengert.compile(grad(lambda a, f=f: f(a)))):
+            for _ in range(3):
+                assert derivative(point) == pytest.approx(grad(like)(point), rel=1e-12)
+    with pytest.raises(TypeError, match=r"dtype\('O'\)") as raised:
+        grad(lambda a: (np.linalg.det(a), print("changes nothing"))[0])(point)
+    assert "write wengert.solve, wengert.inv or wengert.det" in raised.value.__notes__[0]
 
 
-def test_an_array_of_floats_cannot_be_filled_with_values() -> None:
+def test_an_array_of_floats_that_is_filled() -> None:
+    """It takes no Values: the function is recorded."""
+
     def filled(x: Any, kind: Any) -> Any:
         z = np.zeros(2, dtype=kind)
         z[0], z[1] = x[0] * x[1], x[1]
@@ -197,7 +201,8 @@ def test_an_array_of_floats_cannot_be_filled_with_values() -> None:
 
     point = np.array([2.0, 3.0])
     for f in (grad(filled), wengert.compile(grad(filled))):
-        with pytest.raises(OperandError, match=r"objects, np\.zeros\(n, dtype=object\), or a list. \(The Value is 6"):
-            f(point, float)
-        assert f(point, object).tolist() == [36.0, 30.0]
-    assert hessian(filled)(point, object).tolist() == [[18.0, 24.0], [24.0, 10.0]]
+        assert f(point, object).tolist() == f(point, float).tolist() == [36.0, 30.0]
+    for kind in (object, float):
+        assert hessian(filled)(point, kind).tolist() == [[18.0, 24.0], [24.0, 10.0]]
+    with pytest.raises(OperandError, match=r"objects, np\.zeros\(n, dtype=object\), or a list. \(The Value is 6"):
+        filled([Value(2.0), Value(3.0)], float)

@@ -71,7 +71,7 @@ def test_names_within_a_formula_become_labels() -> None:
 
 def test_every_function_of_the_table_can_be_written() -> None:
     for row in TABLE:
-        if row.value is not None and row.name not in ("leaf", "polygamma"):
+        if row.value is not None and row.name not in ("leaf", "polygamma") and " " not in row.name:  # is a function
             if row.name in OF_LISTS:
                 continue
             arity = 2 if row.arity is None else row.arity

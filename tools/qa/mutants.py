@@ -39,11 +39,11 @@ EXPLAINED: dict[str, str] = {
     "_walks = 0 -> _walks = 1": "the first number does not matter",
     "constant = 0.0 -> constant = 1.0": "any number except nan means: there is no constant to check",
     "_walks += 1 -> _walks += 2": "the numbers only have to differ",
-    "-> _pins = others * _pins - change": "any number except 0 means: a Graph is being written",
+    "others * _pins - change": "any number except 0 means: a Graph is being written",
     "ieee.untrack(node._all) -> pass": "does nothing when interpreted",
     "if by_hand is None: -> if by_hand is not None:": "the statement that it skips does nothing when interpreted",
     "or _op is None or label": "a leaf is given the empty label it already has; only slower",
-    "-> _closures = others * _closures - closures": "any number except 0 means: a closure is running",
+    "others * _closures - closures": "any number except 0 means: a closure is running",
     "_fill(node, code, data, x, None, dx, 0.0) -> _fill(node, code, data, x, None, dx, 1.0)": (
         "a partial is only read if there is an operand"
     ),

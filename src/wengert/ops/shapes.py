@@ -20,6 +20,7 @@ from wengert.ops.special import BEYOND
 
 __all__ = ["Jet"]
 
+HIGHEST = 20  # the order of a derivative
 SMALLEST, LARGEST = 1e-6, 1e6  # shapes that have derivatives: the number of terms grows with the root
 
 
@@ -127,7 +128,7 @@ def _gamma_in_shape(n: int, a: float, x: float) -> float:
     if x < a + 1.0:
         total = term = Jet(n, {(0, 0): 1.0})
         k = 0
-        while max(map(abs, term.terms.values())) > 1e-19 * abs(total.terms[0, 0]):
+        while max(map(abs, term.terms.values()), default=0.0) > 1e-19 * abs(total.terms[0, 0]):
             k += 1
             term = term * x / (step + (a + k))
             total = total + term
@@ -219,15 +220,24 @@ def _numbers(*xs: Any) -> list[Any]:
     return [x if hasattr(x, "backward") else float(x) for x in xs]
 
 
+def _are_orders(*orders: float) -> bool:
+    """Return True for orders of derivatives, which are numbers among a row's operands."""
+    return all(0.0 <= n <= HIGHEST and n == int(n) for n in orders)
+
+
 def _gamma_row(name: str, symbol: str, value: Callable[[float, float], float], sign: float) -> Op:
     """Register the derivative of order n of P or Q in its shape, as a row of n, a and x."""
 
     def ours(n: float, a: float, x: float) -> float:
         n, a, x = _numbers(n, a, x)
+        if not _are_orders(n):
+            return nan
         return sign * _gamma_in_shape(int(n), a, x) if n else value(a, x)
 
     def partials(out: Any, n: float, a: Any, x: Any) -> tuple[Any, Any, Any]:
         n, a, x = _numbers(n, a, x)
+        if not _are_orders(n):
+            return nan, nan, nan
         return nan, own(n + 1.0, a, x), sign * _gamma_slopes(int(n), a, x)
 
     own = row(f"{name} by shape", 3, symbol, f"the derivative of order n of {name} in its shape", ours, partials)
@@ -236,11 +246,15 @@ def _gamma_row(name: str, symbol: str, value: Callable[[float, float], float], s
 
 def _beta_value(m: float, n: float, a: float, b: float, x: float) -> float:
     m, n, a, b, x = _numbers(m, n, a, b, x)
+    if not _are_orders(m, n):
+        return nan
     return _beta_in_shapes(int(m), int(n), a, b, x) if m or n else table.betainc.value(a, b, x)
 
 
 def _beta_partials(out: Any, m: float, n: float, a: Any, b: Any, x: Any) -> tuple[Any, ...]:
     m, n, a, b, x = _numbers(m, n, a, b, x)
+    if not _are_orders(m, n):
+        return (nan,) * 5
     slope = _beta_slopes(int(m), int(n), a, b, x)
     return nan, nan, _BETA(m + 1.0, n, a, b, x), _BETA(m, n + 1.0, a, b, x), slope
 
