@@ -132,7 +132,7 @@ def test_what_cannot_be_differentiated_by_is_named() -> None:
         grad(lambda x, y: x, 1)(1.0, {"name": ["Ann"]})
     with pytest.raises(OperandError, match=r"the result of the function\[1\] is complex 1j"):
         jacobian(lambda x: [x, 1j])(1.0)
-    with pytest.raises(OperandError, match="a Value is not a float"):
+    with pytest.raises(TypeError, match=r"has no len\(\)"):
         grad(lambda x: math.sin(x) + len(x))(1.0)
     assert grad(math.sin)(1.0) == math.cos(1.0)
 

@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from wengert import modes
 from wengert._signatures import signature as plain_signature
-from wengert.derivatives.pytree import Numbers, array_of, items_of
+from wengert.derivatives.pytree import Numbers, array_of, is_array, items_of, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError, WengertError
 from wengert.node import settle
@@ -212,8 +212,10 @@ class OnValues:
         first = Value(0.0)
         began, recorder = first._made, getattr(first.data, "recorder", None)
         kept = given.copy()
-        for name in () if self.on_floats else self.names:
-            if name in given:
+        for name in self.names:
+            if name in given and self.on_floats:  # the function may change its own
+                given[name] = tree_map(_copied, given[name]) if recorder is None else given[name]
+            elif name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
                 given[name], kept[name] = numbers.unflatten(values), numbers.unflatten(values)
@@ -222,11 +224,12 @@ class OnValues:
         own = self.signature
         if self.extras:
             own = own.replace(parameters=[x for name, x in own.parameters.items() if name not in self.extras])
-        passed = inspect.BoundArguments(own, given)
-        start = Start([*inspect.BoundArguments(own, kept).args], began)
+        passed, fresh = inspect.BoundArguments(own, given), inspect.BoundArguments(own, kept)
+        start = Start([*fresh.args], began)
         with modes.recorded():  # also inside `no_grad()`
-            call = self.function if self.on_floats else functools.partial(called, self.function)
-            return Run(call(*passed.args, **passed.kwargs), start)
+            if self.on_floats:
+                return Run(self.function(*passed.args, **passed.kwargs), start)
+            return Run(called(self.function, passed.args, passed.kwargs, lambda: fresh.args), start)
 
 
 class _Serving(threading.local):
@@ -277,9 +280,14 @@ def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> A
         _serving.derivatives = before
 
 
-def called(function: Function, *args: Any, **named: Any) -> Any:
-    """Call a function with Values, or record it on their numbers if it takes plain numbers only. An error of those
-    functions of NumPy that take no objects gets advice.
+def _copied(x: Any) -> Any:
+    return x.copy() if is_array(x) else x
+
+
+def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh: Callable[[], Sequence[Any]]) -> Any:
+    """Call a function with Values, or record it on their numbers if it takes plain numbers only. `fresh` returns the
+    positional arguments as they were, for the call may have changed them. An error of those functions of NumPy that
+    take no objects gets advice.
     """
     try:
         return function(*args, **named)
@@ -296,7 +304,7 @@ def called(function: Function, *args: Any, **named: Any) -> Any:
         except ImportError as missing:  # of NumPy
             error.add_note(f"A function that takes plain numbers only is recorded, and {missing}")
             raise error from None
-        return floats.run_on_floats(function, args, named, error)
+        return floats.run_on_floats(function, fresh(), named, error)
 
 
 def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[Any]) -> Any:

@@ -428,11 +428,13 @@ class _Call:
             return
 
         def on(values: list[Any]) -> list[Any]:
-            given = list(args)
-            built = self.inputs.unflatten(values)
-            for place, x in zip(places, [built] if single else built, strict=True):
-                given[place] = x
-            self.result, self.aux = called(function, *given, **named), None
+            def given() -> list[Any]:
+                every, built = list(args), self.inputs.unflatten(values)
+                for place, x in zip(places, [built] if single else built, strict=True):
+                    every[place] = x
+                return every
+
+            self.result, self.aux = called(function, given(), named, given), None
             if has_aux:
                 if not isinstance(self.result, tuple) or len(self.result) != 2:
                     raise ArgumentError(
@@ -471,9 +473,7 @@ class FunctionRun:
         on_floats: it was given plain numbers, so that it does not tell the derivative.
     """
 
-    def __init__(
-        self, derivations: Sequence[Derivation], result: Any, start: Start, on_floats: bool = False
-    ) -> None:
+    def __init__(self, derivations: Sequence[Derivation], result: Any, start: Start, on_floats: bool = False) -> None:
         self.derivations = derivations
         self.result = result
         self.start = start

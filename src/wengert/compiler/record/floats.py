@@ -4,12 +4,13 @@ A derivative calls its function with Values. Code such as `math.exp(x)` or `floa
 recorded, as `compile` does, on the numbers, and the operations that were recorded lead to the Values. The engine sweeps
 over them as over those of any other function.
 
-What a recording follows, has a derivative. A number that leaves it, into a function written in C, does not: each
-recording is compared with a difference quotient of the function itself.
+What a recording follows, has a derivative. A number that leaves it, into a function written in C, does not: the
+recording notes it, and then has to give what the function gives near these numbers too.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CodeType
@@ -24,18 +25,18 @@ from wengert.compiler.arguments import Arguments, Reader, bound_to
 from wengert.compiler.reach import PurityCheck
 from wengert.compiler.record.run import RecordedRun
 from wengert.compiler.record.structure import Parts
-from wengert.compiler.traced import TooLarge, Unrecordable, is_watched, recorder_of_thread
+from wengert.compiler.traced import Guard, TooLarge, Unrecordable, is_watched, recorder_of_thread
 from wengert.derivatives import Numbers, code_of, derivations_of, floats_only, items_of
 from wengert.engine import Value
-from wengert.errors import ArgumentError, OperationError, WengertError
+from wengert.errors import ArgumentError, OperandError, OperationError, WengertError
 from wengert.graph import Graph
 
 __all__ = ["MARK", "run_on_floats"]
 
 MARK = "_of_floats"  # an attribute of errors of a watched run, in which no other one is recorded
 
-STEP = 6e-6  # of a difference quotient, relative to each number: about the cube root of the rounding of a float
-NEAR = 1e-3  # relative, of the derivative along a direction and its difference quotient
+STEP = 1e-4  # by which a number is moved, relative
+ROUNDING = 1e-14  # relative, of a result that is computed in another order
 
 
 def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], problem: Exception) -> Any:
@@ -61,7 +62,7 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
     if not given.values:
         raise problem
     try:
-        result, leaves = _recorded(function, given)
+        result, leaves, taken_out = _recorded(function, given)
     except (Unrecordable, TooLarge) as reason:
         if not hasattr(problem, "__notes__"):
             problem.add_note(
@@ -71,16 +72,15 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
         raise problem from None
     except WengertError:
         raise problem from None
-    except (ArithmeticError, ValueError) as own:  # as of math.sqrt(-1.0)
-        raise own from None
-    except Exception:
+    except (TypeError, AttributeError):
+        if isinstance(problem, OperandError):  # of a Value as a plain number, and the function has a fault of its own
+            raise
         raise problem from None
-    difference = _difference(given, leaves)
-    if difference:
+    if taken_out and not _holds_around(given, leaves):
         raise OperationError(
-            f"{getattr(function, '__name__', 'the function')} takes plain numbers only, and recording it does not give "
-            f"its derivative: {difference}. A number leaves what is recorded, perhaps into a function written in C: "
-            'declare that one by wengert.op(name, value=function, partials="differences")'
+            f"{getattr(function, '__name__', 'the function')} takes plain numbers only, and one leaves what is "
+            f"recorded at {taken_out[0].line}, perhaps into a function written in C, so that its derivative is not "
+            'known: declare that function by wengert.op(name, value=function, partials="differences")'
         )
     code = code_of(function)
     if type(code) in (CodeType, BuiltinFunctionType):
@@ -95,6 +95,7 @@ class _Given:
         arguments: of the function, as `compile` reads them.
         values: the Values, in order.
         nodes: the same by the names of the recorded inputs.
+        names: of the arguments that hold them.
     """
 
     def __init__(self, function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> None:
@@ -103,6 +104,7 @@ class _Given:
         self._named: dict[str, Any] = named
         self.values: list[Value] = [x for x in items_of([*args, *named.values()]) if isinstance(x, Value)]
         self.nodes: dict[str, Sequence[Value]] = {}
+        self.names: set[str] = set()
 
     def plain(self, numbers: Sequence[float] | None = None) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments with these numbers in place of the Values; by default those of the Values."""
@@ -125,10 +127,14 @@ class _Given:
         """
         args, named = self.plain()
         try:
-            arguments = Reader(signature(self.function), ()).read(args, named, False)
+            of_function = signature(self.function)
+        except ValueError:  # functions in C have none
+            raise Unrecordable("it has no signature: write a function around it") from None
+        try:
+            arguments = Reader(of_function, ()).read(args, named, False)
         except ArgumentError as reason:
             raise Unrecordable(str(reason)) from None
-        bound = bound_to(signature(self.function), self._args, self._named)
+        bound = bound_to(of_function, self._args, self._named)
         if arguments is None or bound is None:
             raise TypeError
         if arguments.signature.reason:
@@ -136,6 +142,7 @@ class _Given:
         for name, x in bound.arguments.items():
             if not any(isinstance(item, Value) for item in items_of(x)):
                 continue
+            self.names.add(name)
             leaves = [leaf if isinstance(leaf, Value) else Value(leaf) for leaf in Numbers(x).leaves]
             for each, leaf in self._leaves(arguments, name):
                 size = int(np.prod(leaf.shape))
@@ -156,8 +163,9 @@ class _Given:
 
 @modes.suspended()
 @np.errstate(all="ignore")
-def _recorded(function: Callable[..., Any], given: _Given) -> tuple[Any, list[Any]]:
-    """Run the function, and record it; return its result with Values, and the leaves of that.
+def _recorded(function: Callable[..., Any], given: _Given) -> tuple[Any, list[Any], list[Guard]]:
+    """Run the function, and record it; return its result with Values, the leaves of that, and the guards of numbers
+    that were taken out: for these alone the recording holds, as if they were constants.
 
     Raises:
         Unrecordable, TooLarge: it cannot be recorded; the message says why.
@@ -167,8 +175,11 @@ def _recorded(function: Callable[..., Any], given: _Given) -> tuple[Any, list[An
     sys.setprofile(None)
     try:
         for _ in range(policy.CHANGES):
-            call = arguments.prepared(function, 0)
-            watch = PurityCheck(function, arguments.reached_by(call))
+            args, named = given.plain()  # of its own, which it may change
+            call = functools.partial(function, *args, **named)
+            watch = PurityCheck(
+                function, [(name, x) for name, x in arguments.originals.items() if name not in given.names]
+            )
             with modes.watched():
                 result = watch.run(call)
             if watch.effect or not watch.is_cache_filled():
@@ -181,35 +192,34 @@ def _recorded(function: Callable[..., Any], given: _Given) -> tuple[Any, list[An
     parts = Parts(result)
     outputs = zip(run.outputs.values, run.outputs.kinds, parts.leaves, strict=True)
     leaves = [node if kind == "f" else x for node, kind, x in outputs]
-    return parts.with_leaves(leaves), leaves
+    return parts.with_leaves(leaves), leaves, [guard for guard in run.recorder.guards.values() if guard.how == "is"]
 
 
 @np.errstate(all="ignore")
-def _difference(given: _Given, leaves: list[Any]) -> str:
-    """Say how the derivative of a recording along a direction differs from the difference quotients of the function;
-    empty if it does not, and near a kink, or the edge of where the function is defined, where these do not tell.
+def _holds_around(given: _Given, leaves: list[Any]) -> bool:
+    """Return True if a recording that numbers were taken out of, as for a text or a key, gives what the function gives
+    where each of its arguments is a little smaller or larger; then these numbers do not matter for its derivatives.
     """
-    at = np.array([x.data for x in given.values])
-    step = STEP * np.maximum(np.abs(at), 1.0) * np.cos(1.0 + np.arange(len(at)))
-    try:
-        points = [given.result((at + size * step).tolist()) for size in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-        low, half_low, middle, half_high, high = map(np.array, points)
-        change, halved, bend = high - low, 2.0 * (half_high - half_low), high - 2.0 * middle + low
-    except (ArithmeticError, TypeError, ValueError):
-        return ""
+    at = [x.data for x in given.values]
     graph = Graph(*[x if isinstance(x, Value) else Value(float(x)) for x in leaves], *given.values)
-    places = graph.outputs
-    tangents: dict[int, float] = {}
-    for place, moved in zip(places[len(leaves) :], (2.0 * step).tolist(), strict=True):
-        tangents[place] = tangents.get(place, 0.0) + moved
-    pushed = graph.push_forward(tangents)
-    slopes = np.array([pushed[place] for place in places[: len(leaves)]])
-    size = np.maximum(np.abs(change), np.abs(slopes))
-    rounding = 1e3 * np.finfo(float).eps * np.abs(points).max(axis=0)
-    is_smooth = (np.abs(change - halved) <= NEAR * size + rounding) & (np.abs(bend) <= NEAR * size + rounding)
-    for n in np.flatnonzero(is_smooth & (np.abs(slopes - change) > NEAR * size + rounding)):
-        unit = float(np.linalg.norm(2.0 * step))
-        return (
-            f"along a direction the recording changes by {slopes[n] / unit:.6g}, the function by {change[n] / unit:.6g}"
-        )
-    return ""
+    places, results = graph.outputs[len(leaves) :], graph.outputs[: len(leaves)]
+
+    def differences(moved: list[float]) -> Any:
+        numbers: list[float] = []
+        known = dict(zip(places, moved, strict=True))
+        for place, (op, operands, value) in enumerate(graph):
+            xs = [numbers[x] if type(x) is int else x for x in operands]
+            numbers.append(op.value(*xs) if xs else known.get(place, value.data))
+        want = np.array(given.result(moved))
+        return np.abs(np.array([numbers[place] for place in results]) - want), ROUNDING * np.abs(want)
+
+    rounding, _ = differences(at)
+    for n, x in enumerate(at):
+        for step in (-STEP, STEP):
+            try:
+                away, allowed = differences([*at[:n], x + step * (abs(x) or 1.0), *at[n + 1 :]])
+            except Exception:  # there it may raise anything
+                return False
+            if not (away <= allowed + 8.0 * rounding).all():
+                return False
+    return True

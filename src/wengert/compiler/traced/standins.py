@@ -504,7 +504,27 @@ def _asks_layout() -> bool:
 
 
 def _presenting(function: Any) -> Callable[..., Any]:
-    return lambda *args, **named: presented(function(*args, **named))
+    """Wrap a function of NumPy that makes an array, perhaps of floats, which would take the numbers out."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        kind = named.get("dtype")
+        if kind is None or not _holds_traced(args) or not _is_float64(kind):
+            return presented(function(*args, **named))
+        array = presented(function(*args, **{name: x for name, x in named.items() if name != "dtype"}))
+        if type(array) is not TracedArray or array.kind is None or array.kind.kind not in "if":
+            return presented(function(*args, **named))
+        if array.kind != np.float64:
+            array = presented(np.frompyfunc(lambda x: converted(x, np.float64), 1, 1)(array.view(np.ndarray)))
+        return array
+
+    return call
+
+
+def _is_float64(kind: Any) -> bool:
+    try:
+        return bool(np.dtype(kind.real if type(kind) is _Kind else kind) == np.float64)
+    except TypeError:
+        return False
 
 
 def _of_arrays(function: Any) -> Callable[..., Any]:
