@@ -35,6 +35,7 @@ OTHERS = {
     "misuse.stopped_gradients": DETACHED,
     "misuse.through_a_pickle": DETACHED,
     "natural.epidemic": DETACHED,
+    "surroundings.gradient_penalty_inside": DETACHED,
     "misuse.a_type_error_that_is_caught": BRANCHES,
     "misuse.dtype_of_an_array": BRANCHES,
     "misuse.duck_typing": BRANCHES,
@@ -126,7 +127,7 @@ def test_derivatives_of_the_programs(name: str) -> None:
                 for seed in "789":
                     case.compare(derivative, seed)
             except OperationError:  # a number leaves what is recorded
-                assert case.side.program.engine
+                assert case.side.program.engine or name == "misuse.signed_zeros"  # which jumps there
             except (AssertionError, TypeError):
                 assert name in OTHERS
                 return

@@ -206,10 +206,10 @@ def _holds_around(given: _Given, leaves: list[Any]) -> bool:
 
     def differences(moved: list[float]) -> Any:
         numbers: list[float] = []
-        known = dict(zip(places, moved, strict=True))
+        given_at = dict(zip(places, moved, strict=True))
         for place, (op, operands, value) in enumerate(graph):
             xs = [numbers[x] if type(x) is int else x for x in operands]
-            numbers.append(op.value(*xs) if xs else known.get(place, value.data))
+            numbers.append(op.value(*xs) if xs else given_at.get(place, value.data))
         want = np.array(given.result(moved))
         return np.abs(np.array([numbers[place] for place in results]) - want), ROUNDING * np.abs(want)
 
