@@ -1273,6 +1273,7 @@ ELSEWHERE = {  # reasons without a function above, and the tests that have one
     "no root was found while the function was recorded": "the function itself raises the error",
 }
 INSIDE = {  # reasons that no user sees, and why
+    "it has no signature: write a function around it": "in a note of a derivative: `compile` refuses such a function",
     "it asks whether two arguments are the same object": "it is recorded again, and signatures tell of it",
     "other integers take another branch": "each integer gets a specialization",
     "the function takes another branch for other integers": "each integer gets a specialization",
