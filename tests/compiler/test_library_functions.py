@@ -311,6 +311,7 @@ def test_a_function_of_integers_gives_what_numpy_gives(name: str, kind: Any, bac
             assert compiled(kind(n)).data == pytest.approx(wanted, rel=1e-12, nan_ok=True), n
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("other", [2, 2.5, -3, 0, True, np.int64(2), np.array([2, 3])], ids=repr)
 @pytest.mark.parametrize("kind", [int, np.int64, lambda n: [n, 3], float], ids=["int", "int64", "list", "float"])
 @pytest.mark.parametrize("name", ["power", "float_power", "divide", "floor_divide", "remainder", "fmod", "left_shift"])

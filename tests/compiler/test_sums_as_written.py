@@ -278,6 +278,7 @@ def test_the_comparison_finds_a_compensated_sum_that_is_not(backend: Any, monkey
 # -- math.fsum, and what is made with it ------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "add", [math.fsum, lambda xs: math.fsum([*xs, 1.0]), lambda xs: math.fsum(x * 2.0 for x in xs)]

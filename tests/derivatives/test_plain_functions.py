@@ -191,6 +191,7 @@ def test_derivatives_of_plain_functions(name: str) -> None:
         assert wengert.jacobian(lambda p: [function(p)])(list(point))[0] == near(want)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_they_are_compiled_as_the_function_is(name: str) -> None:
     function = FUNCTIONS[name]
