@@ -492,3 +492,8 @@ def test_a_function_that_does_not_say_how_many_arguments_it_takes(function: Any,
     with pytest.raises(ArgumentError, match="operands are any number of them: compile a function that calls it"):
         wengert.compile(wengert.sum)(1.0, 2.0)
     assert wengert.compile(lambda x, y: wengert.sum([x, y]))(1.0, 2.0) == 3.0
+
+
+def test_what_is_not_there_cannot_be_deleted() -> None:
+    with pytest.raises(AttributeError, match="every Value has a gradient"):
+        del Value(1.0).requires_grad  # type: ignore[attr-defined]

@@ -12,7 +12,8 @@ import pytest
 
 import wengert
 from wengert import Value
-from wengert.ops import shapes
+from wengert.ops import BY_NAME, shapes
+from wengert.ops.finite_differences import slopes
 
 mpmath = pytest.importorskip("mpmath")
 pytestmark = pytest.mark.mpmath
@@ -190,3 +191,25 @@ def test_in_a_compiled_function(backend: str) -> None:
     for a_, x in ((2.0, 1.0), (2.5, 1.5)):
         assert slopes(a_, x) == pytest.approx(slopes.function(a_, x), rel=1e-13)
     assert "uncompiled" not in compiled.report() + slopes.report()
+
+
+def test_orders_are_whole_numbers_and_operands_are_numbers() -> None:
+    """The rows of derivatives have their orders among their operands."""
+    gamma, beta = BY_NAME["gammainc by shape"], BY_NAME["betainc by shapes"]
+    for order in (0.5, -1.0, math.inf, math.nan, 21.0):
+        assert math.isnan(gamma.value(order, 2.0, 1.0))
+        assert all(map(math.isnan, gamma.partials(0.0, order, 2.0, 1.0)))
+        assert math.isnan(beta.value(order, 0.0, 2.0, 1.0, 0.5))
+        assert all(map(math.isnan, beta.partials(0.0, 0.0, order, 2.0, 1.0, 0.5)))
+
+    class Symbol:
+        _apply_op = None
+
+    with pytest.raises(TypeError, match="needs numbers"):
+        gamma.value(1.0, Symbol(), 1.0)
+
+
+def test_a_step_that_does_not_move_the_number_tells_nothing() -> None:
+    (slope,) = slopes(lambda x: [x * x], 1e20, 1.0)
+    assert math.isnan(slope.slope)
+    assert slope.error == inf
