@@ -497,3 +497,25 @@ def test_a_function_that_does_not_say_how_many_arguments_it_takes(function: Any,
 def test_what_is_not_there_cannot_be_deleted() -> None:
     with pytest.raises(AttributeError, match="every Value has a gradient"):
         del Value(1.0).requires_grad  # type: ignore[attr-defined]
+
+
+def test_an_attribute_of_a_base_behind_value_is_deleted() -> None:
+    deleted: list[Any] = []
+
+    class Mixin:
+        @property
+        def requires_grad(self) -> str:
+            return "mine"
+
+        @requires_grad.deleter
+        def requires_grad(self) -> None:
+            deleted.append(self)
+
+    class Mine(Value, Mixin):
+        pass
+
+    x = Mine(1.0)
+    assert x.requires_grad == "mine"
+    del x.requires_grad  # type: ignore[misc]
+    assert len(deleted) == 1
+    assert deleted[0] is x
