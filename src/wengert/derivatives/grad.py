@@ -159,7 +159,7 @@ def jacobian(
     Returns:
         A function that returns, in place of each number of the result, its derivatives in the structure of the
         argument: for lists the rows of a matrix, and for arrays an array of the result's shape + the argument's shape,
-            also if the argument is a list of numbers and the result an array.
+        also if the argument is a list of numbers and the result an array.
 
     Raises:
         ArgumentError, OperandError, OperationError: as for `grad`; `sparse` takes floats only, and no auxiliary data.
