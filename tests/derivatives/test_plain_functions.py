@@ -245,6 +245,13 @@ def test_values_go_in_and_parameters_come_out() -> None:
         assert w.grad == near(math.exp(0.5))
 
 
+def test_a_text_of_a_number_beside_values() -> None:
+    x = Value(0.3)
+    slope = wengert.grad(lambda x: math.exp(x) * len(f"{x:.0f}"))(x)
+    slope.backward()
+    assert (slope.data, x.grad) == near((math.exp(0.3), math.exp(0.3)))
+
+
 def test_a_derivative_of_a_derivative_that_was_called_before() -> None:
     function = FUNCTIONS["exp"]
     gradient = wengert.grad(function)

@@ -19,7 +19,7 @@ from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.compiler.call import CallPath
 from wengert.derivatives import signature_of
 
-__all__ = ["Compiled", "compile"]
+__all__ = ["Compiled", "compile", "compiled_quietly"]
 
 IMPORTS = 64 * MIB  # of what the first compiled function imports, NumPy's extensions included
 CHECKS = ("powers", "first")
@@ -98,6 +98,13 @@ def compile(
     if pinned is None and dtype != "float64":
         raise errors.ArgumentError(f'dtype is {dtype!r}; only backend="xla" computes in another type than "float64"')
     return Compiled(function, static, pinned and pinned.typed(dtype), checks)
+
+
+def compiled_quietly(function: Callable[..., Any]) -> Compiled:
+    """Compile a function that nobody has asked to compile, so that nobody is told what runs uncompiled."""
+    compiled = Compiled(function)
+    compiled._server.fallback.is_quiet = True
+    return compiled
 
 
 def _refuse_deferred(function: Any) -> None:

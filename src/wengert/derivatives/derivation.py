@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import inspect
 
 __all__ = ["PRODUCTS", "Derivation", "OnValues", "Run", "Start", "assembled", "called", "derivation_of"]
-__all__ += ["by_program", "code_of", "compiled_method", "floats_only", "takes_floats"]
+__all__ += ["by_program", "code_of", "compiled_method", "copied", "floats_only", "takes_floats"]
 __all__ += ["derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
 __all__ += ["result_of", "signature_of"]
 
@@ -214,7 +214,7 @@ class OnValues:
         kept = given.copy()
         for name in self.names:
             if name in given and self.on_floats:  # the function may change its own
-                given[name] = tree_map(_copied, given[name]) if recorder is None else given[name]
+                given[name] = tree_map(copied, given[name]) if recorder is None else given[name]
             elif name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
@@ -241,16 +241,17 @@ floats_only: WeakSet[Any] = WeakSet()  # the code of functions that took plain n
 
 
 def code_of(function: Any) -> Any:
-    """Return the code of a function, of a method or of what a partial calls; a function in C itself."""
+    """Return the code of a function, a method or what a partial calls; a function in C itself; None for other objects."""
     while isinstance(function, (functools.partial, MethodType)):
         function = function.func if isinstance(function, functools.partial) else function.__func__
-    return getattr(function, "__code__", function)
+    code = getattr(function, "__code__", function)
+    return code if type(code) in (CodeType, BuiltinFunctionType) else None
 
 
 def takes_floats(function: Any) -> bool:
     """Return True if a function was called with Values before, and took plain numbers only."""
     code = code_of(function)
-    return type(code) in (CodeType, BuiltinFunctionType) and code in floats_only
+    return code is not None and code in floats_only
 
 
 def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
@@ -267,8 +268,7 @@ def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> A
         return NotImplemented
     program = vars(derivative).get("_program")
     if program is None or program.function is not derivative:  # `functools.wraps` copies it
-        program = derivative._program = import_module("wengert.compiler").compile(derivative)
-        program._server.fallback.is_quiet = True
+        program = derivative._program = import_module("wengert.compiler.function").compiled_quietly(derivative)
     before = _serving.derivatives
     _serving.derivatives = (*before, derivative)
     try:
@@ -280,7 +280,8 @@ def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> A
         _serving.derivatives = before
 
 
-def _copied(x: Any) -> Any:
+def copied(x: Any) -> Any:
+    """Copy an array; anything else as it is."""
     return x.copy() if is_array(x) else x
 
 

@@ -41,13 +41,14 @@ from wengert.derivatives.derivation import (
     by_program,
     called,
     compiled_method,
+    copied,
     derivation_of,
     is_compiled,
     note,
     signature_of,
 )
 from wengert.derivatives.linearize import LinearMap, OpaqueError, linear_map, linearize, linearize_gradient, number_of
-from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
+from wengert.derivatives.pytree import Numbers, array_of, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError, counted
 from wengert.node import differentiated
@@ -311,7 +312,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     """
     compiled = None if has_aux else _of_compiled("value", function, len(primals))
     if compiled is not None:
-        value, given = compiled(*primals), tree_map(_copied, primals)
+        value, given = compiled(*primals), tree_map(copied, primals)
         if type(value) is Run:  # no program served
             value, residuals = value
             if not any(isinstance(x, Value) for x in Numbers(given).leaves):  # else they are of copies of these
@@ -362,10 +363,6 @@ def _of_compiled(kind: str, function: Any, count: int) -> Any:
         return Run(call.outputs.unflatten(call.run.values()), (call.run, call.outputs, call.inputs))
 
     return note(product, Derivation(kind, function, tuple(range(count))))
-
-
-def _copied(x: Any) -> Any:
-    return x.copy() if is_array(x) else x
 
 
 class Product(NamedTuple):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from types import BuiltinFunctionType, CodeType
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,7 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
         Its result, with Values that depend on those among the arguments.
 
     Raises:
-        OperationError: it has another derivative than its recording.
+        OperationError: a number leaves what is recorded, so that the derivative is not known.
         Exception: `problem`, if it cannot be recorded, or raises for plain numbers too.
     """
     if recorder_of_thread() is not None or is_watched() or derivations_of(function)[1]:
@@ -82,17 +81,19 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
             f"recorded at {taken_out[0].line}, perhaps into a function written in C, so that its derivative is not "
             'known: declare that function by wengert.op(name, value=function, partials="differences")'
         )
-    code = code_of(function)
-    if type(code) in (CodeType, BuiltinFunctionType):
+    if (code := code_of(function)) is not None:
         floats_only.add(code)
     return result
+
+
+def _holds_values(x: Any) -> bool:
+    return any(isinstance(item, Value) for item in items_of(x))
 
 
 class _Given:
     """The arguments of a call, with numbers in place of the Values among them.
 
     Attributes:
-        arguments: of the function, as `compile` reads them.
         values: the Values, in order.
         nodes: the same by the names of the recorded inputs.
         names: of the arguments that hold them.
@@ -110,13 +111,13 @@ class _Given:
         """Return the arguments with these numbers in place of the Values; by default those of the Values."""
         left = iter([x.data for x in self.values] if numbers is None else numbers)
 
-        def plain(x: Any) -> Any:
-            if not any(isinstance(item, Value) for item in items_of(x)):
+        def without_values(x: Any) -> Any:
+            if not _holds_values(x):
                 return x
             flat = Numbers(x)
             return flat.unflatten([next(left) if isinstance(leaf, Value) else leaf for leaf in flat.leaves])
 
-        return [plain(x) for x in self._args], {name: plain(x) for name, x in self._named.items()}
+        return [without_values(x) for x in self._args], {name: without_values(x) for name, x in self._named.items()}
 
     def arguments(self) -> Arguments:
         """Read the plain arguments, and note the Values by the names that the recording gives its inputs.
@@ -139,21 +140,20 @@ class _Given:
             raise TypeError
         if arguments.signature.reason:
             raise Unrecordable(arguments.signature.reason)
+        shapes = {
+            each: leaf.shape for each, leaf in zip(arguments.signature.names, arguments.signature.leaves, strict=True)
+        }
         for name, x in bound.arguments.items():
-            if not any(isinstance(item, Value) for item in items_of(x)):
+            if not _holds_values(x):
                 continue
             self.names.add(name)
             leaves = [leaf if isinstance(leaf, Value) else Value(leaf) for leaf in Numbers(x).leaves]
-            for each, leaf in self._leaves(arguments, name):
-                size = int(np.prod(leaf.shape))
+            for each in arguments.signature.arrays[name]:
+                size = int(np.prod(shapes[each]))
                 self.nodes[each], leaves = leaves[:size], leaves[size:]
             if leaves:
                 raise TypeError
         return arguments
-
-    def _leaves(self, arguments: Arguments, name: str) -> list[tuple[str, Any]]:
-        leaves = dict(zip(arguments.signature.names, arguments.signature.leaves, strict=True))
-        return [(each, leaves[each]) for each in arguments.signature.arrays[name]]
 
     def result(self, numbers: Sequence[float]) -> list[float]:
         """Return the numbers in the result for other numbers."""
@@ -209,7 +209,8 @@ def _holds_around(given: _Given, leaves: list[Any]) -> bool:
         given_at = dict(zip(places, moved, strict=True))
         for place, (op, operands, value) in enumerate(graph):
             xs = [numbers[x] if type(x) is int else x for x in operands]
-            numbers.append(op.value(*xs) if xs else given_at.get(place, value.data))
+            computed = op.value(*xs) if xs and place not in given_at else value.data
+            numbers.append(given_at.get(place, computed))
         want = np.array(given.result(moved))
         return np.abs(np.array([numbers[place] for place in results]) - want), ROUNDING * np.abs(want)
 
