@@ -241,7 +241,7 @@ floats_only: WeakSet[Any] = WeakSet()  # the code of functions that took plain n
 
 
 def code_of(function: Any) -> Any:
-    """Return the code of a function, a method or what a partial calls; a function in C itself; None for other objects."""
+    """Return the code of a function, a method or what a partial calls, a function in C itself, and None for others."""
     while isinstance(function, (functools.partial, MethodType)):
         function = function.func if isinstance(function, functools.partial) else function.__func__
     code = getattr(function, "__code__", function)
