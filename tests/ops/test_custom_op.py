@@ -264,7 +264,7 @@ def test_names_that_a_value_has(name: str) -> None:
 @pytest.mark.parametrize("arity", [0, -2, 1.0, "2", True])
 def test_impossible_numbers_of_operands(arity: Any) -> None:
     with pytest.raises(OperationError, match=r"double has arity .*; expected an int >= 1, or None for any number"):
-        wengert.op("double", value=double, partials=two, arity=arity)
+        wengert.op("twofold", value=double, partials=two, arity=arity)
 
 
 def test_an_operation_of_no_operands() -> None:
@@ -284,12 +284,12 @@ def test_an_operation_of_no_operands() -> None:
 )
 def test_rules_that_cannot_be_called(value: Any, partials: Any, role: str) -> None:
     with pytest.raises(OperationError, match=f"the {role} of double must be a function, not "):
-        wengert.op("double", value=value, partials=partials, arity=1)
+        wengert.op("twofold", value=value, partials=partials, arity=1)
 
 
 def test_a_symbol_is_a_string() -> None:
     with pytest.raises(OperationError, match="the symbol of double is 3; expected a string, for drawings"):
-        wengert.op("double", value=double, partials=two, symbol=3)  # type: ignore[arg-type]
+        wengert.op("twofold", value=double, partials=two, symbol=3)  # type: ignore[arg-type]
 
 
 def test_nothing_is_registered_by_a_mistake() -> None:
@@ -298,16 +298,16 @@ def test_nothing_is_registered_by_a_mistake() -> None:
     wrong += [{"arity": 0}, {"value": 3.0}, {"partials": None}]
     for arguments in wrong:
         with pytest.raises(OperationError):
-            wengert.op(**{"name": "double", "value": double, "partials": two, **arguments})
+            wengert.op(**{"name": "twofold", "value": double, "partials": two, **arguments})
     assert rows == ops.TABLE
     assert names == ops.BY_NAME
-    assert not hasattr(Value, "double")
+    assert not hasattr(Value, "twofold")
 
 
 def test_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "LEFT", len(ops.TABLE))
     with pytest.raises(OperationError, match="the table is full"):
-        wengert.op("double", value=double, partials=two)
+        wengert.op("twofold", value=double, partials=two)
 
 
 BAD_PARTIALS: list[tuple[int, Callable[..., Any]]] = [
@@ -341,7 +341,7 @@ def test_rules_that_return_no_number(wrong: Any) -> None:
 
 
 def test_operands_are_counted() -> None:
-    f = wengert.op("double", value=double, partials=two)
+    f = wengert.op("twofold", value=double, partials=two)
     with pytest.raises(ValueError, match="double takes 1 operand, got 2"):
         f(Value(1.0), 2.0)
     with pytest.raises(ValueError, match="double takes 1 operand, got 0"):
