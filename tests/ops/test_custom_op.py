@@ -263,7 +263,7 @@ def test_names_that_a_value_has(name: str) -> None:
 
 @pytest.mark.parametrize("arity", [0, -2, 1.0, "2", True])
 def test_impossible_numbers_of_operands(arity: Any) -> None:
-    with pytest.raises(OperationError, match=r"double has arity .*; expected an int >= 1, or None for any number"):
+    with pytest.raises(OperationError, match=r"twofold has arity .*; expected an int >= 1, or None for any number"):
         wengert.op("twofold", value=double, partials=two, arity=arity)
 
 
@@ -283,12 +283,12 @@ def test_an_operation_of_no_operands() -> None:
     ],
 )
 def test_rules_that_cannot_be_called(value: Any, partials: Any, role: str) -> None:
-    with pytest.raises(OperationError, match=f"the {role} of double must be a function, not "):
+    with pytest.raises(OperationError, match=f"the {role} of twofold must be a function, not "):
         wengert.op("twofold", value=value, partials=partials, arity=1)
 
 
 def test_a_symbol_is_a_string() -> None:
-    with pytest.raises(OperationError, match="the symbol of double is 3; expected a string, for drawings"):
+    with pytest.raises(OperationError, match="the symbol of twofold is 3; expected a string, for drawings"):
         wengert.op("twofold", value=double, partials=two, symbol=3)  # type: ignore[arg-type]
 
 
@@ -342,9 +342,9 @@ def test_rules_that_return_no_number(wrong: Any) -> None:
 
 def test_operands_are_counted() -> None:
     f = wengert.op("twofold", value=double, partials=two)
-    with pytest.raises(ValueError, match="double takes 1 operand, got 2"):
+    with pytest.raises(ValueError, match="twofold takes 1 operand, got 2"):
         f(Value(1.0), 2.0)
-    with pytest.raises(ValueError, match="double takes 1 operand, got 0"):
+    with pytest.raises(ValueError, match="twofold takes 1 operand, got 0"):
         f()
     with pytest.raises(TypeError, match="str 'x'"):
         f("x")
