@@ -288,7 +288,7 @@ def test_the_function_may_take_values_another_time() -> None:
     [
         (lambda x: math.gamma(math.exp(x)), "OperationError", "into a function written in C"),
         (lambda x: float(str(math.exp(x))), "OperationError", "leaves what is recorded at"),
-        (lambda x: math.sqrt(x - 2.0), "ValueError", "math domain error"),
+        (lambda x: math.sqrt(x - 2.0), "ValueError", "domain error|nonnegative input"),
         (lambda x: math.exp(x) / (x - x), "ZeroDivisionError", "division by zero"),
         (lambda x: x.sigmod(), "AttributeError", "sigmod"),
         (lambda x: math.exp(x) + len(x), "TypeError", "has no len"),

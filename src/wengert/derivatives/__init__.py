@@ -2,6 +2,7 @@
 
 from wengert.derivatives.derivation import (
     PRODUCTS,
+    CaughtError,
     Derivation,
     OnValues,
     Run,
@@ -36,6 +37,7 @@ from wengert.errors import Submodules, submodules
 __all__ = [
     "AGAIN",
     "PRODUCTS",
+    "CaughtError",
     "Constant",
     "Derivation",
     "KeyPath",
