@@ -413,6 +413,8 @@ class PlaceGroup:
 class Captures:
     """All that a recording read outside of the function's arguments; it is valid while the same is found there.
 
+    Many fields: what is read is sorted, once, by how each run looks at it.
+
     Args:
         places: single objects and floats.
         items: containers.

@@ -240,7 +240,8 @@ def are_floats(items: list[Any] | tuple[Any, ...], target: int, n: int) -> bool:
     """Write the n items of a list or tuple to an address; return False, and write a part, unless all are floats."""
     if len(items) != n or {*map(type, items)} - {float}:
         return False
-    (ctypes.c_double * int(n)).from_address(int(target))[:] = items
+    floats: Any = (ctypes.c_double * int(n)).from_address(int(target))
+    floats[:] = items
     return True
 
 
