@@ -131,7 +131,6 @@ class Many(Value):
 ieee.recycle(Value, Many, kind)  # sets their deallocation: a chain of millions is freed without recursion
 prefer_methods(Value)
 
-
 def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:
     node._made, node._mark = ieee.tick() | code, 0
     node._data, node._grad = data, 0.0
@@ -251,7 +250,6 @@ def _operand(x: Any) -> float:
 
 
 # -- walking the graph ------------------------------------------------------------------------------------------------
-
 # To keep nodes small, the fields of partials that a kind of node does not use hold something else.
 def _save_gradient(leaf: Node) -> None: leaf._da = leaf._grad  # accumulated by earlier calls
 def _saved_gradient(leaf: Node) -> float: return leaf._da
@@ -267,8 +265,8 @@ def tape(roots: Nodes, reset: bool = False, untaken: bool = False) -> Nodes:
     """
     global _walks
     lone: Any = None
+    others: Any = None  # the sides that no gradient flows into
     found: Nodes = []
-    others: Nodes = []  # the sides that no gradient flows into
     _walks += not untaken
     for node in roots:
         if node is None:
@@ -287,13 +285,15 @@ def tape(roots: Nodes, reset: bool = False, untaken: bool = False) -> Nodes:
             many: Many = cython.cast(Many, node)
             taken = _taken(many) if reset and not untaken else 0
             if taken:
+                others = others or []
                 others += [x for x in many._all if isinstance(x, Value)]
             for x in many._all[taken : taken + 1] if taken else many._all:
                 if isinstance(x, Value):
                     _meet(x, found, reset)
-    for node in tape(others, True, True) if others else ():
-        if node._made & CODE == LEAF:
-            node._grad = _saved_gradient(node)
+    if others:
+        for node in tape(others, True, True):
+            if node._made & CODE == LEAF:
+                node._grad = _saved_gradient(node)
     ieee.sort(found)
     return found
 

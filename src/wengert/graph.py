@@ -22,7 +22,7 @@ from wengert.ops.ieee import Array, Int, Nodes, cython
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Curvature", "Graph", "Instruction", "copy", "is_untaken"]
+__all__ = ["Curvature", "Graph", "Instruction", "copy", "is_untaken", "reached"]
 
 ADD, SUB, MUL, DIV, POW, NEG = [BY_NAME[name].code for name in ("add", "sub", "mul", "div", "pow", "neg")]
 RELU, EXP, LOG, TANH, DOT, HAND = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "dot", "by hand")]
@@ -375,6 +375,21 @@ def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, par
 def is_untaken(code: Int, partial: float) -> bool:
     """Return True for an operand that a choice does not take: as if it were none, no derivative flows there."""
     return code == WHERE and partial == 0.0
+
+
+def reached(graph: Graph) -> bytearray:
+    """Return for each instruction 1 if a derivative of the outputs reaches it, and 0 if only sides of choices that are
+    not taken read it, or conditions.
+    """
+    flags = bytearray(len(graph))
+    for place in graph.outputs:
+        flags[place] = 1
+    codes, starts, operands, partials = graph.codes, graph.starts, graph.operands, graph.partials
+    for place in reversed(range(len(graph))):
+        for at in range(starts[place], starts[place + 1] if flags[place] else starts[place]):
+            if operands[at] >= 0 and not is_untaken(codes[place], partials[at]):
+                flags[operands[at]] = 1
+    return flags
 
 
 def _pull_back(

@@ -10,7 +10,7 @@ from typing import Any
 
 from wengert import engine
 from wengert.engine import Value
-from wengert.graph import Graph
+from wengert.graph import Graph, is_untaken, reached
 from wengert.ops import BY_NAME
 from wengert.view import naming
 from wengert.view.graph import ROUNDING, edges, is_by_hand, silent
@@ -71,6 +71,7 @@ class Pass:
         silent: the indices of the nodes made by hand without a closure.
         broken: the exceptions of closures as text, by the node's index.
         made: the indices of the nodes that are not leaves.
+        beside: the indices of the nodes that no gradient reaches, as only untaken sides of choices read them.
     """
 
     def __init__(self, root: Value) -> None:
@@ -86,13 +87,23 @@ class Pass:
         self.broken: dict[int, str] = {}
         self.made: list[int] = [place for place, code in enumerate(self.graph.codes) if code]
         self._met = bytearray(len(self.graph))
+        self._reached = reached(self.graph)
+        self.beside: list[int] = [place for place, is_reached in enumerate(self._reached) if not is_reached]
         self.gradients[-1] = 1.0
         for place in range(len(self.graph) - 1, -1, -1):
             if is_by_hand(self.graph, place):
                 self._visit(place)
                 continue
             for at, operand in edges(self.graph, place):
-                self._write(at, operand, self.gradients[operand] + self.partials[at] * self.gradients[place])
+                self._write(at, operand, self.gradients[operand] + self._product(place, at, self.partials[at]))
+
+    def _product(self, place: int, at: int, partial: float) -> float:
+        """Return what a node passes to an operand: 0 if no gradient reaches the node, or if it is a choice that takes
+        another operand, whatever the partial is.
+        """
+        if not self._reached[place] or is_untaken(self.graph.codes[place], partial):
+            return 0.0
+        return partial * self.gradients[place]
 
     def _write(self, at: int, operand: int, gradient: float) -> None:
         self.before[at], self.after[at] = self.gradients[operand], gradient
@@ -140,7 +151,7 @@ class Pass:
 
     def _contribution(self, place: int, operand: int, at: int, partial: float) -> Contribution:
         name, target, cotangent = self.said(place), self.said(operand), self.gradients[place]
-        product, before, after = partial * cotangent, self.before[at], self.after[at]
+        product, before, after = self._product(place, at, partial), self.before[at], self.after[at]
         factors = f"{number(cotangent)} × {second(partial)}"
         said = f"grad of {name} × local derivative = {factors} = {number(product)}"
         how = "added"
@@ -183,7 +194,7 @@ class Pass:
         partial = self.partials[at]
         if partial != partial and is_by_hand(self.graph, place):
             return self.after[at] - self.before[at]
-        return partial * self.gradients[place]
+        return self._product(place, at, partial)
 
     # -- sentences ----------------------------------------------------------------------------------------------------
 

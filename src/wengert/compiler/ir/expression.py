@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 from wengert.ops import AS_OPERANDS, NONNEGATIVE, VALUES, Operators, interpret, namespace, table
 
 __all__ = ["CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "compact", "cotangents"]
-__all__ += ["Numbering", "equal", "expand", "fold", "has_mask", "inputs", "is_nonnegative", "may_fold", "operations"]
-__all__ += ["parts", "rename", "repeated", "rewrite", "rewrite_masks", "tangent", "times"]
+__all__ += ["Numbering", "equal", "expand", "fold", "has_mask", "inputs", "is_choice", "is_nonnegative", "may_fold"]
+__all__ += ["operations", "parts", "rename", "repeated", "rewrite", "rewrite_masks", "tangent", "times"]
 
 Expr = tuple[Any, ...]
 Operand = TypeVar("Operand")
@@ -105,6 +105,11 @@ class Numbering:
         if number == len(self.parts):
             self.parts.append(part)
         return number
+
+
+def is_choice(expr: Expr) -> bool:
+    """Return True for a choice of the function's own: its condition is a number. Those of rules have comparisons."""
+    return expr[0] == "where" and expr[1][0] == "ne" and expr[1][2] == ZERO
 
 
 def equal(a: Expr, b: Expr) -> bool:
@@ -329,13 +334,34 @@ def _added(x: Any, y: Any) -> Any:
 
 
 def _in_branches(share: Any, change: Callable[[Any], Any]) -> Any:
-    """Change a cotangent; that of one branch of a rule stays 0 where the rule takes the other one: what it is changed
-    with may be infinite there, as no run of the function computes it.
+    """Change a cotangent; that of one side of a choice or branch of a rule stays 0 where the other one is taken: what
+    it is changed with may be infinite there, as no run of the function computes it.
     """
-    if isinstance(share, Symbolic) and share.expr[0] == "guarded" and ZERO in share.expr[2:]:
-        x, y = [0.0 if branch == ZERO else _in_branches(_symbolic(branch), change) for branch in share.expr[2:]]
-        return _choice(Symbolic(share.expr[1]), x, y, "guarded")
+    if isinstance(share, Symbolic):
+        name, *operands = share.expr
+        if (name == "guarded" or is_choice(share.expr)) and ZERO in operands[1:]:
+            x, y = [0.0 if branch == ZERO else _in_branches(_symbolic(branch), change) for branch in operands[1:]]
+            return _choice(Symbolic(operands[0]), x, y, name)
+        if name == "add" and any(map(_is_of_one_side, operands)):
+            return _in_branches(_symbolic(operands[0]), change) + _in_branches(_symbolic(operands[1]), change)
     return change(share)
+
+
+def _is_of_one_side(expr: Expr) -> bool:
+    """Return True if a cotangent is a sum with a part of one side of a choice."""
+    return any(is_choice(part) and ZERO in part[2:] for part in _terms(expr))
+
+
+def _terms(expr: Expr) -> list[Expr]:
+    """List the terms of a sum."""
+    terms, stack = list[Expr](), [expr]
+    while stack:
+        part = stack.pop()
+        if part[0] == "add":
+            stack += part[1:]
+        else:
+            terms.append(part)
+    return terms
 
 
 def _receivers(expr: Expr) -> list[tuple[Expr, Any]]:
