@@ -142,6 +142,8 @@ class Pass:
 
     def moves(self, place: int) -> list[Contribution]:
         """List the contributions of a node's step; an operand of a closure that occurs twice is listed once."""
+        if not self._reached[place]:
+            return []
         if not is_by_hand(self.graph, place):
             return [self._contribution(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
         if place in self.silent or place in self.broken:
@@ -229,6 +231,8 @@ class Pass:
     def idle(self, place: int) -> str:
         """Explain why a node passes no gradient on."""
         name = self.said(place)
+        if not self._reached[place]:
+            return f"no gradient reaches {name}: only sides of a choice that are not taken read it"
         if place in self.broken:
             return f"the _backward of {name} raises {self.broken[place]}"
         if place in self.silent:

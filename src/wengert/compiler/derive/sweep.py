@@ -85,7 +85,9 @@ class Sweep:
                 whole_parts.append(part)
             else:
                 others.append((access, part))
-        if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
+        if id(array) in self.companions.original:  # a reader counts as much as two
+            whole_parts = list({id(part): part for part in whole_parts}.values())
+        if len(whole_parts) == 1 and not others and whole_parts[0].shape == array.shape:
             if self.part_of.get(id(whole_parts[0])) is array:
                 whole_parts[0].name = self.name_of(array)
             return self.constant.get(id(whole_parts[0]), whole_parts[0])

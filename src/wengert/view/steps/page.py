@@ -101,7 +101,7 @@ def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
         ],
         "about": about,
         "off": _off(unknown, bool(by_hand)),
-        "idle": {place: backward.idle(place) for place in by_hand if not backward.moves(place)},
+        "idle": {place: backward.idle(place) for place in (*by_hand, *backward.beside) if not backward.moves(place)},
     }
     data = {
         "words": words,
