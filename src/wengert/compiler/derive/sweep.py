@@ -151,7 +151,8 @@ class Sweep:
             exprs, operands = self.extreme(step, reach, operands)
         else:
             out = None if step.reduce else ("in", place + 1)
-            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative, self.rules)
+            nonnegative, has_choices = lambda k: operands[k].array.nonnegative, self.forward.has_choices
+            exprs = cotangents(step.expr, reach, out, nonnegative, self.rules, has_choices)
             if step.mask is not None:
                 exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
         count = self.counts.get(id(step.out))

@@ -82,9 +82,7 @@ class Companions:
         self.sides: dict[int, Sides] = defaultdict(frozenset)  # by the id of an array
         self._outer: dict[int, Sides] = {}  # by the id of a choice: those of its own value
         self._steps: set[int] = set()
-        if any(
-            is_choice(part) for step in program.each_step() if isinstance(step, Compute) for part in parts(step.expr)
-        ):
+        if program.has_choices:
             self._add()
 
     def _add(self) -> None:

@@ -258,6 +258,7 @@ def cotangents(
     out: Expr | None = None,
     nonnegative: Callable[[int], bool] = lambda operand: False,
     rules: dict[str, Any] = SYMBOLS,
+    choices: bool = False,
 ) -> dict[int, Expr]:
     """Return the cotangent that each operand receives when the expression receives `gradient`.
 
@@ -267,11 +268,13 @@ def cotangents(
         out: an expression for its value, if that is stored.
         nonnegative: whether an operand is known to be 0, positive or nan.
         rules: FURTHER for cotangents that are differentiated again.
+        choices: whether the function has choices, whose sides may be infinite where they are not taken.
 
     >>> cotangents(("mul", ("in", 0), ("in", 1)), ("in", 2))
     {0: ('mul', ('in', 2), ('in', 1)), 1: ('mul', ('in', 2), ('in', 0))}
     """
     times = _quotient if rules is SYMBOLS else _product
+    in_branches = functools.partial(_in_branches, choices=choices)
     received: dict[int, Any] = {}
     pending: dict[Any, Any] = {id(expr): _symbolic(gradient)}  # by the id of a part, or the place of a leaf
     signs: dict[int, bool] = {}
@@ -296,15 +299,15 @@ def cotangents(
                 give(x, 1, share * _symbolic(own))
                 continue
             test = Symbolic(condition)
-            give(part, 2, _in_branches(share, functools.partial(_choice, test, y=0.0, name=name)))
-            give(part, 3, _in_branches(share, functools.partial(_choice, test, 0.0)))
+            give(part, 2, in_branches(share, functools.partial(_choice, test, y=0.0, name=name)))
+            give(part, 3, in_branches(share, functools.partial(_choice, test, 0.0)))
         elif name == "mul" and equal(part[1], part[2]):
             twice = 2.0 * _symbolic(part[1])
-            give(part, 1, _in_branches(share, functools.partial(_product, slope=twice)))
+            give(part, 1, in_branches(share, functools.partial(_product, slope=twice)))
         else:
             for place, derivative in enumerate(partials(part, own or part, nonnegative, rules, signs), 1):
                 if part[place][0] not in ("const", "mask") and derivative is not None:
-                    give(part, place, _in_branches(share, functools.partial(times, slope=derivative)))
+                    give(part, place, in_branches(share, functools.partial(times, slope=derivative)))
     return {k: _expr(total) for k, total in received.items()}
 
 
@@ -333,17 +336,18 @@ def _added(x: Any, y: Any) -> Any:
     return _choice(Symbolic(x.expr[1]), taken, other, "guarded")
 
 
-def _in_branches(share: Any, change: Callable[[Any], Any]) -> Any:
+def _in_branches(share: Any, change: Callable[[Any], Any], choices: bool) -> Any:
     """Change a cotangent; that of one side of a choice or branch of a rule stays 0 where the other one is taken: what
     it is changed with may be infinite there, as no run of the function computes it.
     """
     if isinstance(share, Symbolic):
         name, *operands = share.expr
-        if (name == "guarded" or is_choice(share.expr)) and ZERO in operands[1:]:
-            x, y = [0.0 if branch == ZERO else _in_branches(_symbolic(branch), change) for branch in operands[1:]]
-            return _choice(Symbolic(operands[0]), x, y, name)
-        if name == "add" and any(map(_is_of_one_side, operands)):
-            return _in_branches(_symbolic(operands[0]), change) + _in_branches(_symbolic(operands[1]), change)
+        if (name == "guarded" or (choices and is_choice(share.expr))) and ZERO in operands[1:]:
+            sides = [x if x == ZERO else _expr(_in_branches(_symbolic(x), change, choices)) for x in operands[1:]]
+            return _choice(Symbolic(operands[0]), *map(_symbolic, sides), name)
+        if choices and name == "add" and any(map(_is_of_one_side, operands)):
+            x, y = [_in_branches(_symbolic(operand), change, choices) for operand in operands]
+            return x + y
     return change(share)
 
 
