@@ -192,7 +192,7 @@ def after_loop(xs: Any, where: Where) -> Any:
     for _ in range(20):
         y = where(y > 0.4, wengert.sqrt(y - 0.4), y + xs[1] * xs[1] * 0.1)
     r = wengert.log(y - xs[2])
-    return where(xs[2] < y, r * r, where(xs[3] > 0, wengert.sqrt(xs[3]) * r * 0.0, xs[3]))
+    return where(xs[2] < y, r * r, where(xs[3] > 0, wengert.sqrt(xs[3]) + r, xs[3]))
 
 
 def of_greatest(xs: Any, where: Where) -> Any:
@@ -202,4 +202,12 @@ def of_greatest(xs: Any, where: Where) -> Any:
     return side + wengert.logsumexp([where(x > 0, wengert.log(x), x) for x in xs])
 
 
-SHAPES = [of_sum, of_loop, in_loop, two_back, of_products, of_pairs, of_states, after_loop, of_greatest]
+def resets(xs: Any, where: Where) -> Any:
+    """A recurrence that begins anew."""
+    y = xs[0]
+    for x in xs * 6:
+        y = where(x > 0.3, wengert.sqrt(y) + 0.2 * x, x)
+    return y
+
+
+SHAPES = [resets, of_sum, of_loop, in_loop, two_back, of_products, of_pairs, of_states, after_loop, of_greatest]

@@ -156,6 +156,33 @@ def test_zero_times_infinity_is_still_nan_elsewhere() -> None:
         assert run(-1.0) == 0.0
 
 
+def check_source(f: Callable[..., Any], count: int, seed: int) -> None:
+    """The source is what no check of the result stands behind: a compiled call computes anew what is not finite."""
+    run = compile(grad(lambda xs: f(xs, wengert.where)), backend="numpy")
+    for _ in range(2):
+        run([0.5] * count)
+    source = str(run.source())
+    names: dict[str, Any] = {}
+    exec(source, names)
+    written = names[source[source.rindex("def grad_of") + 4 :].partition("(")[0]]
+    for at in range(8):
+        xs = point(8 * seed + at, count)
+        want = grad(lambda xs: f(xs, taken))(xs)
+        if all(map(math.isfinite, want)):
+            assert agree(written(np.array(xs)).tolist(), want), xs
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.__name__))
+def test_sources_of_choices_over_sums_and_loops(shape: Callable[..., Any]) -> None:
+    check_source(shape, 4, 2)
+
+
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("seed", range(100))
+def test_sources_of_random_functions(seed: int) -> None:
+    check_source(function(seed), 3, seed)
+
+
 def sources(f: Callable[..., Any], count: int) -> str:
     run = compile(f, backend="numpy")
     for _ in range(2):

@@ -80,12 +80,13 @@ class Sweep:
             return None
         whole_parts: list[Array] = []
         others: list[tuple[Access, Array]] = []
+        is_count = id(array) in self.companions.original
         for access, part in parts:
-            if covers(access, part):
+            if covers(access, part) or (is_count and part.shape == array.shape and array.size == 1):
                 whole_parts.append(part)
             else:
                 others.append((access, part))
-        if id(array) in self.companions.original:  # a reader counts as much as two
+        if is_count:  # a reader counts as much as two
             whole_parts = list({id(part): part for part in whole_parts}.values())
         if len(whole_parts) == 1 and not others and whole_parts[0].shape == array.shape:
             if self.part_of.get(id(whole_parts[0])) is array:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from wengert.compiler.ir import (
     CHOICES,
     COMPARISONS,
@@ -60,6 +62,15 @@ def _may_be_infinite(expr: Expr) -> bool:
     return any(map(generates, parts(expr)))
 
 
+def _covers(access: Access, step: Compute) -> bool:
+    """Return True if a step reads each cell of an array."""
+    if access.is_whole(step.axes) or (access.array.size == 1 and access.index is None and step.mask is None):
+        return True
+    if access.index is not None or step.mask is not None:
+        return False
+    return len(np.unique(access.places(step.axes))) == access.array.size
+
+
 class Companions:
     """The companions of arrays that only sides of choices read.
 
@@ -81,6 +92,7 @@ class Companions:
         self.suspect: set[int] = set()
         self.sides: dict[int, Sides] = defaultdict(frozenset)  # by the id of an array
         self._outer: dict[int, Sides] = {}  # by the id of a choice: those of its own value
+        self._parts: dict[int, list[Any]] = defaultdict(list)  # by the id of an array: cells that are always taken
         self._steps: set[int] = set()
         if program.has_choices:
             self._add()
@@ -117,40 +129,76 @@ class Companions:
     def _take(self, step: Any) -> None:
         """Tell the arrays that a step reads which sides read them; its own readers have told it."""
         if isinstance(step, Compute):
-            for array, sides in self._operand_sides(step):
-                self._join(array, sides)
+            for k, sides in self._operand_sides(step):
+                access = step.operands[k]
+                if not _covers(access, step):
+                    self._parts[id(access.array)] += [access.places(step.axes)] if sides is ALWAYS else []
+                    sides = frozenset([(id(step), k)])  # other cells are read by other sides
+                self._join(access.array, sides)
         elif isinstance(step, Assemble):
             for _, part in step.parts:
                 self._join(part, self.sides[id(step.out)])
         else:
-            before: Any = None
-            while before != self.sides:  # iterations read earlier ones
-                before = dict(self.sides)
-                for part, out, initial in step.outputs:
-                    self._join(part, self.sides[id(out)])
-                    if initial is not None:
-                        self._join(initial, self.sides[id(out)])
-                for each in reversed(step.steps):
-                    self._take(each)
+            self._take_loop(step)
+
+    def _take_loop(self, loop: Loop) -> None:
+        """Do so for a loop. What iterations read is always taken if the last one is, and each that takes its own result
+        takes that of the one before.
+        """
+        outside = {id(output.out): self.sides[id(output.out)] for output in loop.outputs}
+        always = {id(output.out) for output in loop.outputs if self._takes_last(loop, output)}
+        carried: dict[int, Sides] = {}
+        inner = [*loop.slices, *[step.out for step in loop.steps]]
+        while True:
+            self.sides.update({id(array): frozenset() for array in inner})
+            for part, out, _ in loop.outputs:
+                self._join(part, ALWAYS if id(out) in always else outside[id(out)] | carried.get(id(out), frozenset()))
+            for step in reversed(loop.steps):
+                self._take(step)
+            before, carried = carried, {}
+            for piece in loop.slices:
+                carried[id(piece.origin)] = carried.get(id(piece.origin), frozenset()) | self.sides[id(piece)]
+            kept = {out for out, sides in carried.items() if sides >= ALWAYS}
+            broken = {out for out in always - kept if outside[out] is not ALWAYS}
+            if not broken and carried == before:
+                break
+            always -= broken
+            carried = {} if broken else carried
+        for part, out, initial in loop.outputs:
+            self.sides[id(out)] = ALWAYS if id(out) in always else self.sides[id(part)]
+            if initial is not None:
+                self._join(initial, outside[id(out)] | carried.get(id(out), frozenset()))
+        for piece in loop.slices:
+            seen = piece.slice
+            if seen is not None and id(seen.array) not in outside and self.sides[id(piece)]:
+                is_whole = seen.step == piece.size and loop.count * piece.size == seen.array.size
+                self._join(seen.array, self.sides[id(piece)] if is_whole else frozenset([(id(loop), id(piece))]))
+
+    def _takes_last(self, loop: Loop, output: LoopOutput) -> bool:
+        """Return True if the last iteration's result is always taken by steps after the loop."""
+        if self.sides[id(output.out)] is ALWAYS:
+            return True
+        size = output.part.size
+        last = (loop.first_row(output) + (0 if loop.backward else loop.count - 1)) * size
+        return any(np.isin(np.arange(last, last + size), cells).all() for cells in self._parts[id(output.out)])
 
     def _join(self, array: Array, sides: Sides) -> None:
         """Unite the sides that read an array; if both sides of a choice do, it is read where the choice is."""
-        united = self.sides[id(array.origin)] | sides
-        if array.slice is None:
-            united |= self.sides[id(array)]
+        united = self.sides[id(array)] | sides
         for choice, _ in [side for side in united if side != "always"]:
             if {(choice, 2), (choice, 3)} <= united:
                 united |= self._outer[choice]
-        self.sides[id(array.origin)] = self.sides[id(array)] = ALWAYS if united >= ALWAYS else united
+        self.sides[id(array)] = ALWAYS if united >= ALWAYS else united
 
-    def _operand_sides(self, step: Compute) -> Iterator[tuple[Array, Sides]]:
+    def _operand_sides(self, step: Compute) -> Iterator[tuple[int, Sides]]:
         own = self.sides[id(step.out)]
         if not own:
             return
         sides: dict[int, Sides] = defaultdict(frozenset, {id(step.expr): own})
         for part in reversed(parts(step.expr)):
             if part[0] == "in":
-                yield step.operands[part[1]].array, sides[id(part)]
+                if sides[id(part)]:
+                    yield part[1], sides[id(part)] if not sides[id(part)] >= ALWAYS else ALWAYS
             elif part[0] in LEAVES or part[0] in COMPARISONS or part[0] == "stop_gradient":
                 continue
             elif is_choice(part):
@@ -167,7 +215,7 @@ class Companions:
             return set()
         if isinstance(step, Assemble):
             return {id(part.origin) for _, part in step.parts}
-        return {id(array.origin) for array, _ in self._operand_sides(step)}
+        return {id(step.operands[k].array.origin) for k, _ in self._operand_sides(step)}
 
     # -- what may be infinite -----------------------------------------------------------------------------------------
 
