@@ -62,20 +62,19 @@ def _may_be_infinite(expr: Expr) -> bool:
     return any(map(generates, parts(expr)))
 
 
-def _covers(access: Access, step: Compute) -> bool:
-    """Return True if a step reads each cell of an array."""
-    if access.is_whole(step.axes) or (access.array.size == 1 and access.index is None and step.mask is None):
-        return True
+def _cells(access: Access, step: Compute) -> Any:
+    """Return the cells of an array that a step reads at every point of some axes; none if it is not known which."""
     if access.index is not None or step.mask is not None:
-        return False
-    return len(np.unique(access.places(step.axes))) == access.array.size
+        return np.zeros(0, np.int64)
+    own = [i for i in range(len(step.axes)) if access.depends_on(i, step.axes)]
+    return np.unique(access.permuted(own, step.axes).places([step.axes[i] for i in own]))
 
 
 class Companions:
     """The companions of arrays that only sides of choices read.
 
     Args:
-        program: the program that is differentiated; companions are added to it until `remove`.
+        program: the program that is differentiated; companions are added to it, until `remove`, if it has choices.
 
     Attributes:
         of: the companion of an array, by its id.
@@ -131,9 +130,10 @@ class Companions:
         if isinstance(step, Compute):
             for k, sides in self._operand_sides(step):
                 access = step.operands[k]
-                if not _covers(access, step):
-                    self._parts[id(access.array)] += [access.places(step.axes)] if sides is ALWAYS else []
-                    sides = frozenset([(id(step), k)])  # other cells are read by other sides
+                cells = None if access.is_whole(step.axes) and step.mask is None else _cells(access, step)
+                if cells is not None and len(cells) < access.array.size:
+                    self._parts[id(access.array)] += [cells] if sides is ALWAYS else []
+                    sides = frozenset([(id(step), -k)])  # other cells are read by other sides
                 self._join(access.array, sides)
         elif isinstance(step, Assemble):
             for _, part in step.parts:

@@ -109,7 +109,7 @@ class Numbering:
 
 def is_choice(expr: Expr) -> bool:
     """Return True for a choice of the function's own: its condition is a number. Those of rules have comparisons."""
-    return expr[0] == "where" and expr[1][0] == "ne" and expr[1][2] == ZERO
+    return bool(expr[0] == "where" and expr[1][0] == "ne" and expr[1][2] == ZERO)
 
 
 def equal(a: Expr, b: Expr) -> bool:
@@ -343,8 +343,8 @@ def _in_branches(share: Any, change: Callable[[Any], Any], choices: bool) -> Any
     if isinstance(share, Symbolic):
         name, *operands = share.expr
         if (name == "guarded" or (choices and is_choice(share.expr))) and ZERO in operands[1:]:
-            sides = [x if x == ZERO else _expr(_in_branches(_symbolic(x), change, choices)) for x in operands[1:]]
-            return _choice(Symbolic(operands[0]), *map(_symbolic, sides), name)
+            x, y = [0.0 if x == ZERO else _in_branches(_symbolic(x), change, choices) for x in operands[1:]]
+            return _choice(Symbolic(operands[0]), x, y, name)
         if choices and name == "add" and any(map(_is_of_one_side, operands)):
             x, y = [_in_branches(_symbolic(operand), change, choices) for operand in operands]
             return x + y
