@@ -57,7 +57,7 @@ class Pass:
     """The backward pass in the order of `backward()`, so with the same bits; no gradient is changed.
 
     The closures of nodes made by hand are run, and then all gradients are restored, so that the recorded steps are what
-    these closures really do.
+    these closures really do. Many fields: each is a list of one thing for all nodes, or for all operands.
 
     Attributes:
         graph: the computation.
@@ -87,8 +87,8 @@ class Pass:
         self.broken: dict[int, str] = {}
         self.made: list[int] = [place for place, code in enumerate(self.graph.codes) if code]
         self._met = bytearray(len(self.graph))
-        self._reached = reached(self.graph)
-        self.beside: list[int] = [place for place, is_reached in enumerate(self._reached) if not is_reached]
+        flags = reached(self.graph)
+        self.beside: frozenset[int] = frozenset([place for place in range(len(flags)) if not flags[place]])
         self.gradients[-1] = 1.0
         for place in range(len(self.graph) - 1, -1, -1):
             if is_by_hand(self.graph, place):
@@ -101,7 +101,7 @@ class Pass:
         """Return what a node passes to an operand: 0 if no gradient reaches the node, or if it is a choice that takes
         another operand, whatever the partial is.
         """
-        if not self._reached[place] or is_untaken(self.graph.codes[place], partial):
+        if place in self.beside or is_untaken(self.graph.codes[place], partial):
             return 0.0
         return partial * self.gradients[place]
 
@@ -142,7 +142,7 @@ class Pass:
 
     def moves(self, place: int) -> list[Contribution]:
         """List the contributions of a node's step; an operand of a closure that occurs twice is listed once."""
-        if not self._reached[place]:
+        if place in self.beside:
             return []
         if not is_by_hand(self.graph, place):
             return [self._contribution(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
@@ -231,7 +231,7 @@ class Pass:
     def idle(self, place: int) -> str:
         """Explain why a node passes no gradient on."""
         name = self.said(place)
-        if not self._reached[place]:
+        if place in self.beside:
             return f"no gradient reaches {name}: only sides of a choice that are not taken read it"
         if place in self.broken:
             return f"the _backward of {name} raises {self.broken[place]}"

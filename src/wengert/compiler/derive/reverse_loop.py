@@ -40,8 +40,8 @@ class ReverseLoop(Sweep):
     """The reverse sweep of a loop."""
 
     def __init__(self, outer: Sweep, loop: Loop) -> None:
-        shared = {name: getattr(outer, name) for name in ("constant", "needed", "names", "part_of", "rules")}
-        shared |= {name: getattr(outer, name) for name in ("companions", "counts")}
+        names = "constant", "needed", "names", "part_of", "rules", "companions"
+        shared = {name: getattr(outer, name) for name in names}
         super().__init__(outer.forward, outer.wanted, **shared)
         self.outer = outer
         self.loop = loop
@@ -95,8 +95,9 @@ class ReverseLoop(Sweep):
             self.loop_back.outputs.append(LoopOutput(part, received[id(piece)], initial[id(piece)]))
         outward = [(step, cotangent) for step, cotangent in gradients if any(map(self.is_outside, step.reads))]
         cotangents_of = [(step, x if x is ONE else self.all_iterations_of(x)) for step, x in outward]
-        counts = {step: self.counts[id(step.out)] for step, _ in outward if id(step.out) in self.counts}
-        counts_of = {id(step.out): self.all_iterations_of(count) for step, count in counts.items()}
+        counts = self.companions.counts
+        counted = {step: counts[id(step.out)] for step, _ in outward if id(step.out) in counts}
+        counts_of = {id(step.out): self.all_iterations_of(count) for step, count in counted.items()}
         for step in self.program.each_step():
             for access in step.operands if isinstance(step, Compute) else ():
                 if id(access.array) in self.loop_arrays:  # an array of the forward iteration
@@ -111,7 +112,7 @@ class ReverseLoop(Sweep):
             self.from_first_iterations(piece, received[id(piece)])
         for step, cotangent in cotangents_of:
             if id(step.out) in counts_of:
-                outer.counts[id(self.placeholder(step.out))] = counts_of[id(step.out)]
+                counts[id(self.placeholder(step.out))] = counts_of[id(step.out)]
             self.after_loop(step, cotangent)
 
     def cotangent(self, array: Array) -> Array:

@@ -53,7 +53,6 @@ class Sweep:
     numbering: Numbering = field(default_factory=Numbering)  # of expressions that may be shared
     only: set[int] | None = None  # the arrays that receive cotangents from a step; None for all
     companions: Companions = None  # type: ignore[assignment]  # a sweep begins with them
-    counts: dict[int, Expr | Array] = field(default_factory=dict)  # by the id of an array: its readers that take it
 
     def array(self, of: Array, shape: tuple[int, ...]) -> Array:
         number = self.names[of.name] = self.names.get(of.name, -1) + 1
@@ -119,8 +118,9 @@ class Sweep:
 
     def count(self, array: Array, gradient: Expr | Array) -> None:
         """Note the cotangent of a companion that is not always taken: its array's number of readers that take it."""
-        if id(array) in self.companions.original and id(array) not in self.companions.always:
-            self.counts[self.companions.original[id(array)]] = gradient
+        companions = self.companions
+        if id(array) in companions.original and id(array) not in companions.always:
+            companions.counts[companions.original[id(array)]] = gradient
 
     def asks(self, array: Array) -> bool:
         return id(array) in self.needed and (self.only is None or id(array) in self.only)
@@ -156,7 +156,7 @@ class Sweep:
             exprs = cotangents(step.expr, reach, out, nonnegative, self.rules, has_choices)
             if step.mask is not None:
                 exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
-        count = self.counts.get(id(step.out))
+        count = self.companions.counts.get(id(step.out))
         if isinstance(count, Array):
             operands = [*operands, replace(own, array=count)]
             is_taken: Expr = ("ne", ("in", len(operands) - 1), ZERO)

@@ -81,6 +81,7 @@ class Companions:
         original: by the id of a companion, the id of its array.
         always: the ids of the companions of arrays that are always taken.
         suspect: the ids of the arrays that may be infinite or nan.
+        counts: by the id of an array the cotangent of its companion, once it is known.
     """
 
     def __init__(self, program: Program) -> None:
@@ -89,6 +90,7 @@ class Companions:
         self.original: dict[int, int] = {}
         self.always: set[int] = set()
         self.suspect: set[int] = set()
+        self.counts: dict[int, Any] = {}
         self.sides: dict[int, Sides] = defaultdict(frozenset)  # by the id of an array
         self._outer: dict[int, Sides] = {}  # by the id of a choice: those of its own value
         self._parts: dict[int, list[Any]] = defaultdict(list)  # by the id of an array: cells that are always taken
