@@ -63,7 +63,7 @@ def agree(got: Any, want: Any) -> bool:
     return all(abs(x - y) <= 1e-9 * (1.0 + abs(y)) if math.isfinite(y) else not math.isfinite(x) for x, y in pairs)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(300))
 def test_random_functions_have_the_derivatives_of_their_ifs(seed: int) -> None:
     f = function(seed)
@@ -82,7 +82,7 @@ def test_choices_over_sums_and_loops(shape: Callable[..., Any]) -> None:
             assert agree(got, want), (name, xs)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(16))
 def test_jacobians_dense_and_sparse(seed: int) -> None:
     pytest.importorskip("scipy", reason="needs scipy")

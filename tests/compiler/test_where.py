@@ -71,7 +71,7 @@ def test_choices_in_xla(shape: Callable[..., Any]) -> None:
     check(grad, shape, "xla", 4, 0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", ["grad", "second", "hessian"])
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.__name__))
 def test_choices_over_sums_and_loops(shape: Callable[..., Any], mode: str) -> None:
@@ -177,7 +177,7 @@ def test_sources_of_choices_over_sums_and_loops(shape: Callable[..., Any]) -> No
     check_source(shape, 4, 2)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("seed", range(100))
 def test_sources_of_random_functions(seed: int) -> None:
     check_source(function(seed), 3, seed)

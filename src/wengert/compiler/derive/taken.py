@@ -54,9 +54,9 @@ def _may_be_infinite(expr: Expr) -> bool:
 
     def generates(part: Expr) -> bool:
         if part[0] == "div":
-            return part[2][0] != "const" or part[2][1] == 0.0
+            return bool(part[2][0] != "const" or part[2][1] == 0.0)
         if part[0] == "pow":
-            return part[2][0] != "const" or part[2][1] < 0.0 or part[2][1] % 1.0 != 0.0
+            return bool(part[2][0] != "const" or part[2][1] < 0.0 or part[2][1] % 1.0 != 0.0)
         return part[0] not in FINITE
 
     return any(map(generates, parts(expr)))
