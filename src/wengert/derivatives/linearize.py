@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from wengert import handmade, modes
 from wengert.engine import Value
 from wengert.errors import OperationError
-from wengert.graph import Curvature, Graph
+from wengert.graph import Curvature, Graph, is_untaken
 from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
 
@@ -144,8 +144,9 @@ class LinearMap:
         if self.linked:
             self._links = []
             for node, operands_, places in self.between():
-                partials = _rule(node, operands_)
-                self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
+                partials, code = _rule(node, operands_), node._row.code
+                taken = [n for n in places if isinstance(partials[n], Value) or not is_untaken(code, partials[n])]
+                self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in taken]))
 
     def vjp(self, cotangents: Mapping[int, Any]) -> list[Any]:
         """Reverse mode: return the cotangent of each input, given those of some outputs by their number."""
@@ -309,7 +310,8 @@ class LinearMap:
             for place in range(first, len(graph)):
                 span = range(graph.starts[place], graph.starts[place + 1])
                 known = [(graph.operands[at], graph.partials[at]) for at in span if graph.operands[at] >= first]
-                self._links.append((id(graph.values[place]), [(id(graph.values[x]), slope) for x, slope in known]))
+                taken = [(x, slope) for x, slope in known if not is_untaken(graph.codes[place], slope)]
+                self._links.append((id(graph.values[place]), [(id(graph.values[x]), slope) for x, slope in taken]))
         return self._links
 
     def _vjp_of_values(self, cotangents: Mapping[int, Any]) -> list[Any]:
