@@ -25,6 +25,7 @@ from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wengert import handmade, modes
+from wengert.derivatives.lengths import even_power, is_zero_length, operands_of, partials_of
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Curvature, Graph
@@ -120,6 +121,7 @@ class LinearMap:
         self._graph: Graph | None = None
         self._inputs: list[int] | None = None  # the indices of the inputs in the graph
         self._links: Links | None = None
+        self._lengths: dict[int, Any] = {}  # by id the lengths that are 0, between inputs and outputs
 
     @property
     def graph(self) -> Graph:
@@ -144,8 +146,11 @@ class LinearMap:
         if self.linked:
             self._links = []
             for node, operands_, places in self.between():
-                partials = _rule(node, operands_)
+                power = None if self.observed else even_power(node)
+                partials = _rule(node, operands_) if power is None else partials_of(power, operands_)
                 self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
+                if not self.observed and is_zero_length(node):
+                    self._lengths[id(node)] = node
 
     def vjp(self, cotangents: Mapping[int, Any]) -> list[Any]:
         """Reverse mode: return the cotangent of each input, given those of some outputs by their number."""
@@ -289,7 +294,7 @@ class LinearMap:
             node = waiting.pop()
             if node._made >= self.began and id(node) not in seen:
                 seen.add(id(node))
-                operands_ = node._operands
+                operands_ = node._operands if self.observed else operands_of(node)
                 found.append((node._made, node, operands_))
                 waiting += [x for x in operands_ if isinstance(x, Value)]
         found.sort(key=itemgetter(0))
@@ -318,10 +323,38 @@ class LinearMap:
             _add(sums, id(self.outputs[number]), cotangent)
         for node, links in reversed(self._steps()):
             g = sums.get(node)
-            if g is not None:
+            if g is None:
+                continue
+            length = self._lengths.get(node)
+            slope = None if length is None else self._slope_at(length, g)
+            if slope is None:
                 for x, partial in links:
                     _add(sums, x, _times(partial, g))
+            else:
+                operands = {id(x): x for x in length._operands}
+                for x, _ in links:
+                    _add(sums, x, 0.0 + slope * operands[x])
         return [sums.get(id(x), 0.0) for x in self.inputs]
+
+    def _slope_at(self, length: Value, cotangent: Any) -> Any:
+        """Return the derivative of a length's cotangent with respect to the length, which is 0. None if there is none,
+        or if the cotangent is not 0: then the result has a kink there, too.
+        """
+        if not isinstance(cotangent, Value) or cotangent._data != 0.0:
+            return None
+        slope = self._along(length, cotangent)
+        if not isfinite(number_of(slope)):
+            return None
+        if not isinstance(slope, Value):
+            return slope or None
+        return slope if isfinite(number_of(self._along(length, slope))) else slope._data
+
+    def _along(self, length: Value, of: Value) -> Any:
+        """Return the derivative of a Value with respect to a length, while the inputs stay as they are."""
+        run = LinearMap([*self.inputs, length], [of], self.began, "values")
+        run.prepare()
+        run._lengths.clear()
+        return run._vjp_of_values({0: 1.0})[-1]
 
     def _jvp_of_values(self, tangents: Mapping[int, Any]) -> list[Any]:
         sums = {id(self.inputs[number]): tangent for number, tangent in tangents.items()}
@@ -434,9 +467,17 @@ def linearize_gradient(run: LinearMap) -> LinearMap:
     """
     if run.kind != "floats" or not isinstance(run.outputs[0], Value):
         return run.of_gradient()
+    at_kinks: list[Any] = []
+
+    def rule(node: Value) -> list[Any]:
+        at_kinks.extend([node] * is_zero_length(node))
+        return _rule(node, node._operands)
+
     with modes.recorded(True):
         given = [place for place in run._places if place >= 0]
-        curvature, terms = run.graph.curvature(given, lambda node: _rule(node, node._operands))
+        curvature, terms = run.graph.curvature(given, rule)
+    if at_kinks:
+        return run.of_gradient()
     graph = Graph(run.outputs[0], *[partial for _, partial in terms]) if terms else run.graph
     for (term, _), place in zip(terms, graph.outputs[1:], strict=False):
         curvature.columns[term] = place

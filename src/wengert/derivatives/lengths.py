@@ -1,0 +1,62 @@
+"""Second derivatives of a length where it is 0: `abs`, `hypot` and `norm` have a kink there, and |x|**2 has none.
+
+The rules of the table give a length the derivative 0 at its kink. A rule over Values therefore loses what a smooth
+function makes of the length: the second derivative of |x|**2 would be 0. Two things are known better:
+
+- an even power of a length is one of a sum of squares, with derivatives of any order;
+- a derivative with respect to a length h that is 0 at h = 0 is D h, up to terms of second order. So the gradient with
+  respect to an operand x of the length, that derivative times x / h, is D x.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert.engine import Value
+from wengert.ops import BY_NAME
+
+__all__ = ["even_power", "is_zero_length", "operands_of", "partials_of"]
+
+LENGTHS = frozenset(BY_NAME[name].code for name in ("abs", "hypot", "norm"))
+
+
+def is_zero_length(x: Any) -> bool:
+    """Return True if a Value is a length, and 0."""
+    return isinstance(x, Value) and x._data == 0.0 and x._row.code in LENGTHS
+
+
+def even_power(node: Value) -> tuple[Value, float] | None:
+    """Return the length and the exponent if a node is an even power of a length that is 0, in one of its forms."""
+    name, operands = node._row.name, node._operands
+    if name == "square" and is_zero_length(operands[0]):
+        return operands[0], 2.0
+    if name not in ("pow", "mul") or not is_zero_length(operands[0]):
+        return None
+    length, other = operands
+    if name == "mul":
+        return (length, 2.0) if other is length or _are_equal(length, other) else None
+    is_even = type(other) is float and other >= 2.0 and other % 2.0 == 0.0
+    return (length, other) if is_even else None
+
+
+def _are_equal(length: Value, other: Any) -> bool:
+    """Return True if two Values are the same length of the same numbers."""
+    if not isinstance(other, Value) or other._row is not length._row:
+        return False
+    pairs = [*zip(length._operands, other._operands, strict=False)]
+    return len(pairs) == len(length._operands) == len(other._operands) and all(
+        [x is y or (type(x) is type(y) is float and x == y) for x, y in pairs]
+    )
+
+
+def operands_of(node: Value) -> tuple[Any, ...]:
+    """Return what a node is differentiated with respect to: its operands, of an even power those of the length."""
+    power = even_power(node)
+    return node._operands if power is None else power[0]._operands
+
+
+def partials_of(power: tuple[Value, float], operands: tuple[Any, ...]) -> list[Any]:
+    """Return the derivatives of an even power of a length with respect to the operands of the length."""
+    length, exponent = power
+    factor = exponent if exponent == 2.0 else exponent * length ** (exponent - 2.0)
+    return [factor * x for x in operands]
