@@ -39,7 +39,7 @@ class ReverseLoop(Sweep):
     """The reverse sweep of a loop."""
 
     def __init__(self, outer: Sweep, loop: Loop) -> None:
-        shared = {name: getattr(outer, name) for name in ("constant", "needed", "names", "part_of", "rules")}
+        shared = {name: getattr(outer, name) for name in ("constant", "needed", "names", "part_of", "rules", "again")}
         super().__init__(outer.forward, outer.wanted, **shared)
         self.outer = outer
         self.loop = loop

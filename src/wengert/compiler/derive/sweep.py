@@ -49,6 +49,7 @@ class Sweep:
     names: dict[str, int] = field(default_factory=dict)
     part_of: dict[int, Array] = field(default_factory=dict)
     rules: dict[str, Any] = field(default_factory=lambda: SYMBOLS)  # see `cotangents`
+    again: bool = False  # likewise
     numbering: Numbering = field(default_factory=Numbering)  # of expressions that may be shared
     only: set[int] | None = None  # the arrays that receive cotangents from a step; None for all
 
@@ -137,7 +138,7 @@ class Sweep:
             exprs, operands = self.extreme(step, reach, operands)
         else:
             out = None if step.reduce else ("in", count + 1)
-            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative, self.rules)
+            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative, self.rules, self.again)
             if step.mask is not None:
                 exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
         shared: dict[Any, Array] = {}
