@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.engine import Value
-from wengert.ops import BY_NAME
+from wengert.ops import BY_NAME, coerce
 
-__all__ = ["even_power", "is_zero_length", "operands_of", "partials_of"]
+__all__ = ["even_power", "is_at_kink", "is_zero_length", "operands_of", "partials_of"]
 
 LENGTHS = frozenset(BY_NAME[name].code for name in ("abs", "hypot", "norm"))
 
@@ -23,6 +23,13 @@ LENGTHS = frozenset(BY_NAME[name].code for name in ("abs", "hypot", "norm"))
 def is_zero_length(x: Any) -> bool:
     """Return True if a Value is a length, and 0."""
     return isinstance(x, Value) and x._data == 0.0 and x._row.code in LENGTHS
+
+
+def is_at_kink(node: Value) -> bool:
+    """Return True if a node has no derivative where it is: the slopes on both sides differ."""
+    operands = [x if isinstance(x, Value) else coerce.number(x) for x in node._operands]
+    numbers = [x._data if isinstance(x, Value) else x for x in operands]
+    return node._row.has_kink_at([id(x) if isinstance(x, Value) else x for x in operands], numbers)
 
 
 def even_power(node: Value) -> tuple[Value, float] | None:

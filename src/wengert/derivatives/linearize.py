@@ -25,7 +25,7 @@ from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wengert import handmade, modes
-from wengert.derivatives.lengths import even_power, is_zero_length, operands_of, partials_of
+from wengert.derivatives.lengths import even_power, is_at_kink, is_zero_length, operands_of, partials_of
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Curvature, Graph
@@ -122,6 +122,7 @@ class LinearMap:
         self._inputs: list[int] | None = None  # the indices of the inputs in the graph
         self._links: Links | None = None
         self._lengths: dict[int, Any] = {}  # by id the lengths that are 0, between inputs and outputs
+        self._kinks: dict[int, Any] = {}  # and all nodes at kinks, if a mode asks for them
 
     @property
     def graph(self) -> Graph:
@@ -144,13 +145,15 @@ class LinearMap:
     def prepare(self) -> None:
         """Compute the partials if they are Values, by the rules of the table; on an error the run can be repeated."""
         if self.linked:
-            self._links = []
+            self._links, watches = [], modes.watches_kinks() and not self.observed
             for node, operands_, places in self.between():
                 power = None if self.observed else even_power(node)
                 partials = _rule(node, operands_) if power is None else partials_of(power, operands_)
                 self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
                 if not self.observed and is_zero_length(node):
                     self._lengths[id(node)] = node
+                if watches and is_at_kink(node):
+                    self._kinks[id(node)] = node
 
     def vjp(self, cotangents: Mapping[int, Any]) -> list[Any]:
         """Reverse mode: return the cotangent of each input, given those of some outputs by their number."""
@@ -327,6 +330,8 @@ class LinearMap:
                 continue
             length = self._lengths.get(node)
             slope = None if length is None else self._slope_at(length, g)
+            if node in self._kinks and (slope is None or self._varies_beside(length, g)):
+                modes.at_kink(self._kinks[node])
             if slope is None:
                 for x, partial in links:
                     _add(sums, x, _times(partial, g))
@@ -342,25 +347,31 @@ class LinearMap:
         """
         if not isinstance(cotangent, Value) or cotangent._data != 0.0:
             return None
-        slope = self._along(length, cotangent)
+        slope = self._along(length, cotangent)[-1]
         if not isfinite(number_of(slope)):
             return None
         if not isinstance(slope, Value):
             return slope or None
-        return slope if isfinite(number_of(self._along(length, slope))) else slope._data
+        return slope if isfinite(number_of(self._along(length, slope)[-1])) else slope._data
 
-    def _along(self, length: Value, of: Value) -> Any:
-        """Return the derivative of a Value with respect to a length, while the inputs stay as they are."""
+    def _varies_beside(self, length: Any, cotangent: Value) -> bool:
+        """Return True if a length's cotangent changes with an input while the length stays 0."""
+        return any(number_of(slope) != 0.0 for slope in self._along(length, cotangent)[:-1])
+
+    def _along(self, length: Value, of: Value) -> list[Any]:
+        """Return the derivatives of a Value with respect to the inputs and a length, as if they were independent."""
         run = LinearMap([*self.inputs, length], [of], self.began, "values")
         run.prepare()
-        run._lengths.clear()
-        return run._vjp_of_values({0: 1.0})[-1]
+        run._lengths, run._kinks = {}, {}
+        return run._vjp_of_values({0: 1.0})
 
     def _jvp_of_values(self, tangents: Mapping[int, Any]) -> list[Any]:
         sums = {id(self.inputs[number]): tangent for number, tangent in tangents.items()}
         for node, links in self._steps():
             for x, partial in links:
                 if x in sums:
+                    if node in self._kinks:
+                        modes.at_kink(self._kinks[node])
                     _add(sums, node, _times(partial, sums[x]))
         return [sums.get(id(x), 0.0) if isinstance(x, Value) else 0.0 for x in self.outputs]
 
@@ -465,7 +476,7 @@ def linearize_gradient(run: LinearMap) -> LinearMap:
     Raises:
         OperationError, HandmadeNodeError: as for `linearize`.
     """
-    if run.kind != "floats" or not isinstance(run.outputs[0], Value):
+    if run.kind != "floats" or not isinstance(run.outputs[0], Value) or modes.watches_kinks():
         return run.of_gradient()
     at_kinks: list[Any] = []
 
