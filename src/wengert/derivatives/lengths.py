@@ -1,11 +1,13 @@
-"""Second derivatives of a length where it is 0: `abs`, `hypot` and `norm` have a kink there, and |x|**2 has none.
+"""Second derivatives of a length where it is 0: `abs`, `hypot`, `norm` and the root of a sum of squares have a kink there,
+and |x|**2 has none.
 
 The rules of the table give a length the derivative 0 at its kink. A rule over Values therefore loses what a smooth
 function makes of the length: the second derivative of |x|**2 would be 0. Two things are known better:
 
 - an even power of a length is one of a sum of squares, with derivatives of any order;
 - a derivative with respect to a length h that is 0 at h = 0 is D h, up to terms of second order. So the gradient with
-  respect to an operand x of the length, that derivative times x / h, is D x.
+  respect to an operand x of the length, that derivative times x / h, is D x; and with respect to the sum of squares
+  under a root, that derivative divided by 2 h, it is D / 2.
 """
 
 from __future__ import annotations
@@ -15,19 +17,37 @@ from typing import Any
 from wengert.engine import Value
 from wengert.ops import BY_NAME, coerce
 
-__all__ = ["even_power", "is_at_kink", "is_zero_length", "operands_of", "partials_of"]
+__all__ = ["even_power", "gradient_of", "is_at_kink", "is_zero_length", "is_zero_root", "operands_of", "partials_of"]
 
 LENGTHS = frozenset(BY_NAME[name].code for name in ("abs", "hypot", "norm"))
 
 
 def is_zero_length(x: Any) -> bool:
     """Return True if a Value is a length, and 0."""
-    return isinstance(x, Value) and x._data == 0.0 and x._row.code in LENGTHS
+    return isinstance(x, Value) and x._data == 0.0 and (x._row.code in LENGTHS or is_zero_root(x))
+
+
+def is_zero_root(x: Any) -> bool:
+    """Return True if a Value is the root of a sum of squares that is 0: other roots of 0 have an infinite slope."""
+    if not isinstance(x, Value) or x._data != 0.0 or x._da != 0.0:
+        return False
+    return x._row.name == "sqrt" or (x._row.name == "pow" and x._operands[1] == 0.5)
+
+
+def gradient_of(length: Value, slope: Any) -> dict[int, Any]:
+    """Return by the id of each operand of a length that is 0 the derivative with respect to it, where `slope` is the
+    second derivative of the result with respect to the length, and the first one is 0.
+    """
+    if is_zero_root(length):
+        return {id(length._operands[0]): 0.5 * slope}
+    return {id(x): 0.0 + slope * x for x in length._operands}
 
 
 def is_at_kink(node: Value) -> bool:
     """Return True if a node has no derivative where it is: the slopes on both sides differ."""
     operands = [x if isinstance(x, Value) else coerce.number(x) for x in node._operands]
+    if is_zero_root(node):
+        return True
     numbers = [x._data if isinstance(x, Value) else x for x in operands]
     return node._row.has_kink_at([id(x) if isinstance(x, Value) else x for x in operands], numbers)
 
@@ -65,5 +85,7 @@ def operands_of(node: Value) -> tuple[Any, ...]:
 def partials_of(power: tuple[Value, float], operands: tuple[Any, ...]) -> list[Any]:
     """Return the derivatives of an even power of a length with respect to the operands of the length."""
     length, exponent = power
+    if is_zero_root(length):
+        return [0.5 * exponent * operands[0] ** (0.5 * exponent - 1.0), *[0.0] * (len(operands) - 1)]
     factor = exponent if exponent == 2.0 else exponent * length ** (exponent - 2.0)
     return [factor * x for x in operands]

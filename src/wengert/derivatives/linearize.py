@@ -25,7 +25,15 @@ from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wengert import handmade, modes
-from wengert.derivatives.lengths import even_power, is_at_kink, is_zero_length, operands_of, partials_of
+from wengert.derivatives.lengths import (
+    even_power,
+    gradient_of,
+    is_at_kink,
+    is_zero_length,
+    is_zero_root,
+    operands_of,
+    partials_of,
+)
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Curvature, Graph
@@ -336,9 +344,9 @@ class LinearMap:
                 for x, partial in links:
                     _add(sums, x, _times(partial, g))
             else:
-                operands = {id(x): x for x in length._operands}
+                gradient = gradient_of(length, slope)
                 for x, _ in links:
-                    _add(sums, x, 0.0 + slope * operands[x])
+                    _add(sums, x, gradient[x])
         return [sums.get(id(x), 0.0) for x in self.inputs]
 
     def _slope_at(self, length: Value, cotangent: Any) -> Any:
@@ -545,6 +553,8 @@ def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:
     row = node._row
     if row.code == HAND:
         raise handmade.no_rule()
+    if is_zero_root(node):
+        return [0.0] * len(operands_)
     xs = [x if isinstance(x, Value) or type(x) is float else coerce.number(x) for x in operands_]
     if row.graph_partials is None:
         raise OpaqueError(f"a {row.name} node has no further derivative, as it is a whole function")
