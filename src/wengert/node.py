@@ -284,14 +284,29 @@ def root_slope(x: Any, slope: float, is_root: bool) -> float:
             waiting.append(first)
         elif row == "mul" and type(first) is float and 0.0 < first < inf:
             waiting.append(last)
-        elif row == "square" or (row == "mul" and first is last) or (row == "pow" and _is_even(last)):
+        elif row == "square" or (row == "pow" and _is_even(last)):
             bases.append(first)
+        elif row == "mul" and (base := _without_factor(first)) is _without_factor(last):
+            bases.append(base)
         elif row == "dot" and all(map(is_, operands[: len(operands) // 2], operands[len(operands) // 2 : -1])):
             bases += operands[: len(operands) // 2]
             waiting.append(last)
         elif type(node) is not float or node != 0.0:
             return slope
     return 0.0 if bases and all([_real(base) == 0.0 for base in bases]) else slope
+
+
+def _without_factor(x: Any) -> Any:
+    """Return what is multiplied by positive constants."""
+    while isinstance(x, Node) and x._row.name == "mul":
+        first, last = x._operands
+        if type(last) is float and 0.0 < last < inf:
+            x = first
+        elif type(first) is float and 0.0 < first < inf:
+            x = last
+        else:
+            break
+    return x
 
 
 def _is_even(exponent: Any) -> bool:

@@ -118,7 +118,7 @@ ADVICE = {
 
 
 AT_KINKS = {
-    "abs hypot norm": "write an even power of it, which has none, or smooth it, as in sqrt(x * x + 1e-12)",
+    "abs hypot norm sqrt pow": "write an even power of it, which has none, or smooth it, as in sqrt(x * x + 1e-12)",
     "relu leaky_relu elu": "softplus, silu and gelu are smooth there",
     "maximum minimum max min clip": "two operands are equal; logsumexp is smooth there",
 }
@@ -364,7 +364,9 @@ def _raising(of_node: Callable[[Any], Anomaly | None], inherited: bool, at_kinks
     before, _tables.open = _tables.open, (*_tables.open, table)
     try:
         check = lambda root, gradient: stop(_first(root, _real(gradient), inherited))  # noqa: E731  (a hook)
-        with modes.hooked(inspect, check, (lambda node: stop(_found("kink", node, nan, _partials(node)))) if at_kinks else None):
+        with modes.hooked(
+            inspect, check, (lambda node: stop(_found("kink", node, nan, _partials(node)))) if at_kinks else None
+        ):
             yield
     finally:
         _tables.open = before

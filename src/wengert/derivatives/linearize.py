@@ -155,10 +155,10 @@ class LinearMap:
         if self.linked:
             self._links, watches = [], modes.watches_kinks() and not self.observed
             for node, operands_, places in self.between():
-                power = None if self.observed else even_power(node)
+                power = even_power(node)
                 partials = _rule(node, operands_) if power is None else partials_of(power, operands_)
                 self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
-                if not self.observed and is_zero_length(node):
+                if is_zero_length(node) and node == 0.0:  # while a function is traced, this is a guard
                     self._lengths[id(node)] = node
                 if watches and is_at_kink(node):
                     self._kinks[id(node)] = node
@@ -305,7 +305,7 @@ class LinearMap:
             node = waiting.pop()
             if node._made >= self.began and id(node) not in seen:
                 seen.add(id(node))
-                operands_ = node._operands if self.observed else operands_of(node)
+                operands_ = operands_of(node)
                 found.append((node._made, node, operands_))
                 waiting += [x for x in operands_ if isinstance(x, Value)]
         found.sort(key=itemgetter(0))
@@ -343,7 +343,7 @@ class LinearMap:
             if slope is None:
                 for x, partial in links:
                     _add(sums, x, _times(partial, g))
-            else:
+            elif isinstance(slope, Value) or slope != 0.0:
                 gradient = gradient_of(length, slope)
                 for x, _ in links:
                     _add(sums, x, gradient[x])
@@ -353,14 +353,15 @@ class LinearMap:
         """Return the derivative of a length's cotangent with respect to the length, which is 0. None if there is none,
         or if the cotangent is not 0: then the result has a kink there, too.
         """
-        if not isinstance(cotangent, Value) or cotangent._data != 0.0:
+        if not isinstance(cotangent, Value) or cotangent != 0.0:
             return None
         slope = self._along(length, cotangent)[-1]
-        if not isfinite(number_of(slope)):
-            return None
         if not isinstance(slope, Value):
-            return slope or None
-        return slope if isfinite(number_of(self._along(length, slope)[-1])) else slope._data
+            return slope
+        curvature = self._along(length, slope)[-1]
+        if isfinite(curvature._data if isinstance(curvature, Value) else curvature):
+            return slope
+        return slope._data if isfinite(slope._data) else None
 
     def _varies_beside(self, length: Any, cotangent: Value) -> bool:
         """Return True if a length's cotangent changes with an input while the length stays 0."""

@@ -123,7 +123,6 @@ class Op(NamedTuple):
                 return distance
         return inf
 
-
     def has_kink_at(self, operands: Sequence[int | float], xs: Sequence[float]) -> bool:
         """Return True if the slopes on both sides of the operands differ; not where the value alone jumps, as that of
         `floor` does. The arguments are those of `kink_distance`.
