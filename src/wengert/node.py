@@ -293,7 +293,7 @@ def root_slope(x: Any, slope: float, is_root: bool) -> float:
             waiting.append(last)
         elif type(node) is not float or node != 0.0:
             return slope
-    return 0.0 if bases and all([_real(base) == 0.0 for base in bases]) else slope
+    return 0.0 if bases and not any(map(_real, bases)) else slope
 
 
 def _without_factor(x: Any) -> Any:

@@ -101,7 +101,7 @@ def ways(function: Any) -> dict[str, Callable[[Any], Any]]:
     }
 
 
-@pytest.mark.parametrize("length, smooth", [*SAMPLE, *itertools.product(PLAIN, ["r**2", "r*r"])])
+@pytest.mark.parametrize(("length", "smooth"), [*SAMPLE, *itertools.product(PLAIN, ["r**2", "r*r"])])
 def test_the_hessian_at_a_kink(length: str, smooth: str) -> None:
     function, expected = composed(length, smooth)
     assert grad(function)(ORIGIN) == [0.0, 0.0]
@@ -113,7 +113,7 @@ def test_the_hessian_at_a_kink(length: str, smooth: str) -> None:
 
 
 @pytest.mark.mpmath
-@pytest.mark.parametrize("length, smooth", SAMPLE[::4])
+@pytest.mark.parametrize(("length", "smooth"), SAMPLE[::4])
 def test_beside_a_kink(length: str, smooth: str) -> None:
     import mpmath
 
@@ -160,7 +160,8 @@ def test_an_even_power_stays_compiled_at_its_kink() -> None:
         compiled = wengert.compile(hessian(function))
         results = [compiled(x) for x in at]
         assert np.allclose(results, [hessian(function)(x) for x in at], rtol=1e-13)
-        assert "uncompiled" not in compiled.report() and "abs" not in compiled.source()
+        assert "uncompiled" not in compiled.report()
+        assert "abs" not in compiled.source()
 
 
 def test_even_powers_of_any_order() -> None:
@@ -172,6 +173,35 @@ def test_even_powers_of_any_order() -> None:
                 derivative = grad(derivative)
                 expected = math.perm(6, n) * at ** (6 - n) if n <= 6 else 0.0
                 assert derivative(at) == pytest.approx(expected, rel=1e-12, abs=1e-12), (n, at)
+
+
+def test_lengths_that_are_computed_twice() -> None:
+    """Each alone has a kink: together they are smooth."""
+    for length in (
+        lambda x: abs(x[0]),
+        lambda x: wengert.hypot(x[0], x[1]),
+        wengert.norm,
+        lambda x: wengert.sqrt(x[0] * x[0] + x[1] ** 2),
+        lambda x: wengert.norm([x[0] - x[1], x[1]]),
+    ):
+        for function in (
+            lambda x, h=length: (1.0 + h(x)) * wengert.exp(-h(x)),
+            lambda x, h=length: h(x) * wengert.sin(h(x)) + h(x) * h(x),
+            lambda x, h=length: wengert.exp(h(x)) - h(x),
+        ):
+            step = 1e-4
+            for way, taken in ways(function).items():
+                gradient = grad(function)
+                columns = []
+                for along in ([step, 0.0], [0.0, step]):
+                    back = [-v for v in along]
+                    columns.append((np.array(gradient(along)) - np.array(gradient(back))) / (2.0 * step))
+                assert np.allclose(taken(ORIGIN), np.array(columns).T, atol=3e-4), way
+            compiled = wengert.compile(hessian(function))
+            for at in ([0.1, 0.2], [0.3, 0.4], ORIGIN, ORIGIN):
+                assert np.allclose(compiled(at), hessian(function)(at), rtol=1e-12, atol=1e-14)
+            with wengert.strict():
+                hessian(function)(ORIGIN)
 
 
 def test_batches() -> None:

@@ -41,8 +41,8 @@ class Anomaly(NamedTuple):
 
     Attributes:
         what: "leaf" (its data), "value" (of an operation), "partial" (a partial derivative of an operation), "product"
-            (a partial times a gradient, in the backward pass), "sum" (of the gradients that reach one operand) or "kink"
-            (of an operation whose second derivative is asked for).
+            (a partial times a gradient, in the backward pass), "sum" (of the gradients that reach one operand) or
+            "kink" (of an operation whose second derivative is asked for).
         operation: the operation's name in the table.
         label: the label of its result, or of the leaf; empty if it has none.
         value: the nan or the infinity itself; nan at a kink.
@@ -285,9 +285,9 @@ def strict() -> Iterator[None]:
 
     The block checks each operation when it is computed: its value and its partial derivatives. Before each `backward()`
     it also checks the products and sums that the backward pass will compute; an error there leaves all gradients
-    unchanged. A derivative that can be differentiated again, as the inner one of ``grad(grad(f))``, raises at a kink, such
-    as that of `abs` at 0: only in an even power, or where the result is smooth in it, a second one is known. It applies
-    to the thread that enters the block. Compiled functions and `fit` run operation by operation
+    unchanged. A derivative that can be differentiated again, as the inner one of ``grad(grad(f))``, raises at a kink,
+    such as that of `abs` at 0: only in an even power, or where the result is smooth in it, a second one is known. It
+    applies to the thread that enters the block. Compiled functions and `fit` run operation by operation
     in it. It works as a decorator too: ``@strict()``.
 
     Raises:

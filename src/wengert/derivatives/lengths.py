@@ -1,8 +1,7 @@
-"""Second derivatives of a length where it is 0: `abs`, `hypot`, `norm` and the root of a sum of squares have a kink there,
-and |x|**2 has none.
+"""Second derivatives of a length that is 0: `abs`, `hypot`, `norm`, the root of a sum of squares have a kink there.
 
 The rules of the table give a length the derivative 0 at its kink. A rule over Values therefore loses what a smooth
-function makes of the length: the second derivative of |x|**2 would be 0. Two things are known better:
+function makes of the length: the second derivative of |x|**2, which has no kink, would be 0. Two things are known:
 
 - an even power of a length is one of a sum of squares, with derivatives of any order;
 - a derivative with respect to a length h that is 0 at h = 0 is D h, up to terms of second order. So the gradient with
@@ -12,12 +11,22 @@ function makes of the length: the second derivative of |x|**2 would be 0. Two th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from wengert.engine import Value
 from wengert.ops import BY_NAME, coerce
 
-__all__ = ["even_power", "gradient_of", "is_at_kink", "is_zero_length", "is_zero_root", "operands_of", "partials_of"]
+__all__ = [
+    "even_power",
+    "gradient_of",
+    "is_at_kink",
+    "is_zero_length",
+    "is_zero_root",
+    "joined",
+    "operands_of",
+    "partials_of",
+]
 
 LENGTHS = frozenset(BY_NAME[name].code for name in ("abs", "hypot", "norm"))
 
@@ -32,6 +41,24 @@ def is_zero_root(x: Any) -> bool:
     if not isinstance(x, Value) or x._data != 0.0 or x._da != 0.0:
         return False
     return x._row.name == "sqrt" or (x._row.name == "pow" and x._operands[1] == 0.5)
+
+
+def joined(nodes: Sequence[Value]) -> dict[int, int]:
+    """Return by the ids of lengths that are 0 the id of the first one that computes the same: together they may be
+    smooth, as in ``(1 + abs(x)) * exp(-abs(x))``.
+
+    Args:
+        nodes: those of a run, in the order of creation.
+    """
+    lengths = [node for node in nodes if is_zero_length(node)]
+    if len(lengths) < 2:
+        return {}
+    first: dict[Any, int] = {}
+    same: dict[int, int] = {}
+    for node in nodes:
+        operands = [same.get(id(x), id(x)) if isinstance(x, Value) else coerce.number(x) for x in node._operands]
+        same[id(node)] = first.setdefault((node._row.code, *[(type(x), x) for x in operands]), id(node))
+    return {id(x): same[id(x)] for x in lengths if same[id(x)] != id(x)}
 
 
 def gradient_of(length: Value, slope: Any) -> dict[int, Any]:
@@ -72,7 +99,7 @@ def _are_equal(length: Value, other: Any) -> bool:
         return False
     pairs = [*zip(length._operands, other._operands, strict=False)]
     return len(pairs) == len(length._operands) == len(other._operands) and all(
-        [x is y or (type(x) is type(y) is float and x == y) for x, y in pairs]
+        x is y or (type(x) is type(y) is float and x == y) for x, y in pairs
     )
 
 

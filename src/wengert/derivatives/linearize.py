@@ -31,6 +31,7 @@ from wengert.derivatives.lengths import (
     is_at_kink,
     is_zero_length,
     is_zero_root,
+    joined,
     operands_of,
     partials_of,
 )
@@ -131,6 +132,7 @@ class LinearMap:
         self._links: Links | None = None
         self._lengths: dict[int, Any] = {}  # by id the lengths that are 0, between inputs and outputs
         self._kinks: dict[int, Any] = {}  # and all nodes at kinks, if a mode asks for them
+        self._same: dict[int, int] = {}  # the ids of lengths that have been computed before, and theirs
 
     @property
     def graph(self) -> Graph:
@@ -154,10 +156,13 @@ class LinearMap:
         """Compute the partials if they are Values, by the rules of the table; on an error the run can be repeated."""
         if self.linked:
             self._links, watches = [], modes.watches_kinks() and not self.observed
-            for node, operands_, places in self.between():
+            between = self.between()
+            self._same = self._same or joined([node for node, _, _ in between])
+            for node, operands_, places in between:
                 power = even_power(node)
                 partials = _rule(node, operands_) if power is None else partials_of(power, operands_)
-                self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
+                keys = [id(x) for x in operands_]
+                self._links.append((id(node), [(self._same.get(keys[n], keys[n]), partials[n]) for n in places]))
                 if is_zero_length(node) and node == 0.0:  # while a function is traced, this is a guard
                     self._lengths[id(node)] = node
                 if watches and is_at_kink(node):
@@ -370,6 +375,7 @@ class LinearMap:
     def _along(self, length: Value, of: Value) -> list[Any]:
         """Return the derivatives of a Value with respect to the inputs and a length, as if they were independent."""
         run = LinearMap([*self.inputs, length], [of], self.began, "values")
+        run._same = self._same
         run.prepare()
         run._lengths, run._kinks = {}, {}
         return run._vjp_of_values({0: 1.0})

@@ -347,7 +347,7 @@ class _Finder(Pass):
         return f"{self.names[place]} passes nothing on to {self.names[operand]}: {why}{self._line(place)}."
 
     def _kinks(self, way: Way) -> list[str]:
-        """List the operations at a kink that pass something on, or would; not a length in which the result is smooth."""
+        """List the operations at a kink that pass something on, or would; no length in which the result is smooth."""
         found = []
         for place, onwards in way.items():
             op, operands, _ = self.graph[place]

@@ -608,13 +608,9 @@ class Reader:
             _, told, reason = self._same_in(held, parts)
             apart = [x for _, (x, _) in parts if id(x) not in SMALL and type(x) not in (str, bytes)]
             if reason or len({*map(id, apart)}) < len(apart):
-                return (
-                    [],
-                    [],
-                    (
-                        "it asks whether two objects are the same, and in an example of the batch some are: pass a number "
-                        "or a flag that tells, or make single calls"
-                    ),
+                return [], [], (
+                    "it asks whether two objects are the same, and in an example of the batch some are: pass a number "
+                    "or a flag that tells, or make single calls"
                 )
         return [], told, ""
 
