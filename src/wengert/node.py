@@ -272,7 +272,8 @@ def root_slope(x: Any, slope: float, is_root: bool) -> float:
     """
     if not is_root or slope != inf or not isinstance(x, Node):
         return slope
-    waiting, bases = [x], []
+    waiting: list[Any] = [x]
+    bases: list[Any] = []
     while waiting:
         node: Any = waiting.pop()
         operands = node._operands if isinstance(node, Node) else ()
