@@ -6,7 +6,6 @@ import contextlib
 import copy
 import io
 import itertools
-import math
 import pickle
 import random
 import re
@@ -482,7 +481,7 @@ def test_a_derivative_of_a_function_of_numpy_is_compiled(function: Any) -> None:
     assert slope.report().count("uncompiled") == 0
 
 
-@pytest.mark.parametrize(("function", "name"), [(max, "max"), (math.hypot, "hypot")])
+@pytest.mark.parametrize(("function", "name"), [(max, "max"), (min, "min")])
 def test_a_function_that_does_not_say_how_many_arguments_it_takes(function: Any, name: str) -> None:
     with pytest.raises(
         ArgumentError, match=re.escape(f"{name} does not say how many arguments it takes: write lambda x")

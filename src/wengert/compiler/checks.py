@@ -183,7 +183,7 @@ class Checks:
         if self._differs_in_kind(entry, specialization, result):
             entry.specializations, entry.latest = [], None
             self.specializer.record_directly(entry)
-        else:
+        elif not self.specializer.record_with_values(reason):
             self.fallback.drop(entry, specialization, reason)
         return False
 
