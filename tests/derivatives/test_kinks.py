@@ -17,6 +17,7 @@ import pytest
 import wengert
 from wengert import Value, grad, hessian, hvp, jacobian
 from wengert.errors import NonFiniteError
+from wengert.ops import BY_NAME
 
 np = pytest.importorskip("numpy")
 R5, R7 = math.sqrt(5.0), math.sqrt(7.0)
@@ -249,6 +250,8 @@ def test_strict_names_the_line_and_the_operation() -> None:
         with wengert.strict():
             grad(grad(function))(0.5)
             grad(function)(0.0)
+    with wengert.strict(), pytest.raises(NonFiniteError, match=r"abs\(0.0\) is at a kink.* at .*test_kinks.py"):
+        hessian(lambda x: math.sin(math.fabs(x)))(0.0)  # of code of floats the line of the derivative is named
     with wengert.strict(), pytest.raises(NonFiniteError, match="abs"):  # the length's own slope depends on x[0]
         hessian(lambda x: x[0] * abs(x[1]))(ORIGIN)
 
@@ -271,6 +274,16 @@ def test_a_tie_of_sides_with_equal_derivatives() -> None:
             for at in (0.0, 0.7):
                 assert hessian(function)(at) == order
                 assert wengert.compile(hessian(function))(at) == order
+
+
+def test_a_constant_is_no_node() -> None:
+    """maximum(x, 0.0) of the first node, which has the number 0, has a kink at 0."""
+    row = BY_NAME["maximum"]
+    assert row.kink_distance((0, 0.0), (0.0, 0.0)) == 0.0
+    assert row.kink_distance((0, 0), (0.0, 0.0)) == math.inf
+    assert row.has_kink_at((0, 0.0), (0.0, 0.0))
+    assert not BY_NAME["floor"].has_kink_at((0,), (1.0,))  # its value jumps
+    wengert.check_gradients(lambda x: wengert.maximum(x, 0.0) * 3.0, 0.0)
 
 
 def test_explain_says_what_is_at_a_kink() -> None:

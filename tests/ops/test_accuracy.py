@@ -214,6 +214,14 @@ def test_the_page_holds_what_is_promised() -> None:
     assert all(float(value) <= float(bound.replace(",", "")) for _, _, value, _, bound in sizes)
 
 
+def test_the_page_holds_second_derivatives() -> None:
+    table = PAGE.read_text(encoding="utf-8").split(accuracy.TWICE_BEGIN)[1].split(accuracy.TWICE_END)[0]
+    lines = re.findall(r"^\| `(\w+)` \| (d/d\w(?: d/d\w)?) \| (\S+) \|", table, re.MULTILINE)
+    assert list(dict.fromkeys(name for name, _, _ in lines)) == list(TWICE)
+    for name, which, figure in lines:
+        assert float(figure) <= LEAST.get(name, 8.0), (name, which)
+
+
 @pytest.mark.once  # what is tried is the oracle
 def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"

@@ -361,12 +361,16 @@ def _raising(of_node: Callable[[Any], Anomaly | None], inherited: bool, at_kinks
         table.add(node)
         stop(of_node(node))
 
+    def check(root: Any, gradient: Any) -> None:
+        stop(_first(root, _real(gradient), inherited))
+
+    def check_kink(node: Any) -> None:
+        found = _found("kink", node, nan, _partials(node))
+        stop(found if found.line else found._replace(line=running()))  # of code of floats that of the derivative
+
     before, _tables.open = _tables.open, (*_tables.open, table)
     try:
-        check = lambda root, gradient: stop(_first(root, _real(gradient), inherited))  # noqa: E731  (a hook)
-        with modes.hooked(
-            inspect, check, (lambda node: stop(_found("kink", node, nan, _partials(node)))) if at_kinks else None
-        ):
+        with modes.hooked(inspect, check, check_kink if at_kinks else None):
             yield
     finally:
         _tables.open = before
