@@ -205,6 +205,18 @@ def test_lengths_that_are_computed_twice() -> None:
                 hessian(function)(ORIGIN)
 
 
+def test_kinks_of_a_constant_slope_stay_in_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A penalty of |w| with weights that are 0 needs no graph of its gradient; nor do different leaves count as one."""
+    from wengert.derivatives import linearize
+
+    lasso = lambda w: abs(w[0]) - abs(w[1]) + w[0] ** 2 * w[1] + w[1] ** 2  # noqa: E731
+    assert hessian(lasso)(ORIGIN) == [[0.0, 0.0], [0.0, 2.0]]
+    monkeypatch.setattr(linearize.LinearMap, "of_gradient", None)
+    assert hessian(lasso)(ORIGIN) == [[0.0, 0.0], [0.0, 2.0]]
+    with pytest.raises(TypeError):
+        hessian(lambda w: wengert.cos(abs(w[0])))(ORIGIN)
+
+
 def test_batches() -> None:
     rows = np.array([[0.0, 0.0], [0.3, 0.4], [0.0, 0.0], [1.0, -2.0]])
     for length, smooth in (("hypot", "r**2"), ("norm", "Matern 5/2"), ("abs", "cos"), ("NumPy's norm", "r*r")):

@@ -57,6 +57,8 @@ def joined(nodes: Sequence[Value]) -> dict[int, int]:
     same: dict[int, int] = {}
     for node in nodes:
         operands = [same.get(id(x), id(x)) if isinstance(x, Value) else coerce.number(x) for x in node._operands]
+        if not operands:
+            continue
         same[id(node)] = first.setdefault((node._row.code, *[(type(x), x) for x in operands]), id(node))
     return {id(x): same[id(x)] for x in lengths if same[id(x)] != id(x)}
 

@@ -493,16 +493,16 @@ def linearize_gradient(run: LinearMap) -> LinearMap:
     """
     if run.kind != "floats" or not isinstance(run.outputs[0], Value) or modes.watches_kinks():
         return run.of_gradient()
-    at_kinks: list[Any] = []
+    lengths: list[Value] = []
 
     def rule(node: Value) -> list[Any]:
-        at_kinks.extend([node] * is_zero_length(node))
+        lengths.extend([node] * is_zero_length(node))
         return _rule(node, node._operands)
 
     with modes.recorded(True):
         given = [place for place in run._places if place >= 0]
         curvature, terms = run.graph.curvature(given, rule)
-    if at_kinks:
+    if lengths and _is_smooth_in_one(run, lengths):
         return run.of_gradient()
     graph = Graph(run.outputs[0], *[partial for _, partial in terms]) if terms else run.graph
     for (term, _), place in zip(terms, graph.outputs[1:], strict=False):
@@ -513,6 +513,17 @@ def linearize_gradient(run: LinearMap) -> LinearMap:
     if HAND in graph.codes[run._first() :]:
         raise handmade.no_rule()
     return made
+
+
+def _is_smooth_in_one(run: LinearMap, lengths: list[Value]) -> bool:
+    """Return True if the derivative of a run with respect to one of its lengths that are 0 is 0: it may be smooth."""
+    graph = run.graph
+    cotangents = graph.pull_back({graph.outputs[0]: 1.0}, run._first())
+    places, same = {id(x): place for place, x in enumerate(graph.values)}, joined(graph.values)
+    sums: dict[int, float] = defaultdict(float)
+    for length in lengths:
+        sums[same.get(id(length), id(length))] += cotangents[places[id(length)]]
+    return 0.0 in sums.values()
 
 
 def _turned(reads: Reads) -> Reads:
