@@ -264,6 +264,8 @@ def test_strict_names_the_line_and_the_operation() -> None:
             grad(function)(0.0)
     with wengert.strict(), pytest.raises(NonFiniteError, match=r"abs\(0.0\) is at a kink.* at .*test_kinks.py"):
         hessian(lambda x: math.sin(math.fabs(x)))(0.0)  # of code of floats the line of the derivative is named
+    with wengert.strict(), pytest.raises(NonFiniteError, match="abs"):  # 2 |x| |y| is not smooth
+        hessian(lambda x: (abs(x[0]) + abs(x[1])) ** 2)(ORIGIN)
     with wengert.strict(), pytest.raises(NonFiniteError, match="abs"):  # the length's own slope depends on x[0]
         hessian(lambda x: x[0] * abs(x[1]))(ORIGIN)
 

@@ -341,7 +341,7 @@ class LinearMap:
             g = sums.get(node)
             if g is None:
                 continue
-            length = self._lengths.get(node)
+            length: Any = self._lengths.get(node)
             slope = None if length is None else self._slope_at(length, g)
             if node in self._kinks and (slope is None or self._varies_beside(length, g)):
                 modes.at_kink(self._kinks[node])
@@ -369,12 +369,15 @@ class LinearMap:
         return slope._data if isfinite(slope._data) else None
 
     def _varies_beside(self, length: Any, cotangent: Value) -> bool:
-        """Return True if a length's cotangent changes with an input while the length stays 0."""
-        return any(number_of(slope) != 0.0 for slope in self._along(length, cotangent)[:-1])
+        """Return True if a length's cotangent changes with an input or another length while the length stays 0."""
+        others = [x for x in self._lengths.values() if x is not length]
+        return any(number_of(slope) != 0.0 for slope in self._along(length, cotangent, others)[:-1])
 
-    def _along(self, length: Value, of: Value) -> list[Any]:
-        """Return the derivatives of a Value with respect to the inputs and a length, as if they were independent."""
-        run = LinearMap([*self.inputs, length], [of], self.began, "values")
+    def _along(self, length: Value, of: Value, others: Sequence[Value] = ()) -> list[Any]:
+        """Return the derivatives of a Value with respect to the inputs, other lengths and a length, as if they were
+        independent.
+        """
+        run = LinearMap([*self.inputs, *others, length], [of], self.began, "values")
         run._same = self._same
         run.prepare()
         run._lengths, run._kinks = {}, {}
