@@ -343,6 +343,27 @@ def test_the_spread_of_equal_numbers(name: str) -> None:
                 assert np.allclose(gradient, (numbers[0] - numbers[1]) / (2.0 * step), atol=1e-6)
 
 
+def test_norms_of_rows() -> None:
+    """Along an axis, of rows that are 0 and others, given arrays and lists, as code of floats, too."""
+    rows = [[3.0, 4.0], [0.0, 0.0], [-1.0, 0.0]]
+    expected = np.array([[0.6, 0.8], [0.0, 0.0], [-1.0, 0.0]])
+    for function in (
+        lambda x: np.linalg.norm(np.array(x), axis=1).sum(),
+        lambda x: float(np.linalg.norm(np.array(x), axis=1).sum()),
+        lambda x: float(np.linalg.norm(np.array(x), 2, -1, True).sum()),
+        lambda x: float(np.linalg.norm(np.array(x).T, axis=0).sum()),
+        lambda x: float(sum(np.linalg.norm(row) for row in np.array(x))),
+        lambda x: float(np.sqrt((np.array(x) ** 2).sum(axis=1)).sum()),
+        lambda x: sum(math.dist(row, [0.0, 0.0]) for row in x),
+    ):
+        compiled = wengert.compile(grad(function))
+        moved = [[a + 0.5 for a in row] for row in rows]
+        assert np.allclose(compiled(moved), grad(function)(moved), rtol=1e-14)
+        for gradient in (grad(function)(rows), compiled(rows), compiled(rows)):
+            assert np.allclose(gradient, expected, rtol=1e-15)
+    assert np.allclose(grad(lambda x: np.linalg.norm(x, axis=1).sum())(np.array(rows)), expected)
+
+
 def test_variances_of_equal_numbers_have_second_derivatives() -> None:
     for function, count in ((statistics.variance, 3.0), (statistics.pvariance, 4.0), (np.var, 4.0)):
         expected = 2.0 / count * (np.eye(4) - 0.25)
