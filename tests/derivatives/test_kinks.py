@@ -369,19 +369,3 @@ def test_variances_of_equal_numbers_have_second_derivatives() -> None:
         expected = 2.0 / count * (np.eye(4) - 0.25)
         for at in (EQUAL, [3.0, 1.0, 2.0, 5.0]):
             assert np.allclose(hessian(lambda x, function=function: function(x))(at), expected, atol=1e-12)
-
-
-def test_a_root_of_0_is_no_length_unless_of_squares() -> None:
-    for function in (
-        lambda x: wengert.sqrt(x),
-        lambda x: wengert.sqrt(x * 2.0),
-        lambda x: (x + 0.0) ** 0.5,
-        lambda x: wengert.sqrt(x * x + x),
-        lambda x: wengert.sqrt(x**4 + x**3 * 0.0 + abs(x)),
-        lambda x: wengert.cbrt(x * x),
-        lambda x: wengert.log(x * x),
-    ):
-        assert not math.isfinite(grad(function)(0.0))
-    x = Value(1e-200)
-    wengert.sqrt(x * x).backward()  # the square has lost it: not at the kink
-    assert x.grad == math.inf

@@ -91,9 +91,9 @@ def _even_powers(
     a sum of squares they have no kink. `but` are places where operands are chosen at run time.
     """
     powers = np.flatnonzero(IS_POWER[codes])
-    base = operands[starts[powers]] if len(powers) else powers
-    powers = powers[(base >= 0) & IS_LENGTH[codes[np.maximum(base, 0)]]]
-    found = {}
+    bases = operands[starts[powers]] if len(powers) else powers
+    powers = powers[(bases >= 0) & IS_LENGTH[codes[np.maximum(bases, 0)]]]
+    even = {}
     for place in powers.tolist():
         name, (base, *rest) = TABLE[codes[place]].name, operands[starts[place] : starts[place + 1]].tolist()
         own, exponent = operands[starts[base] : starts[base + 1]].tolist(), 2.0
@@ -104,8 +104,8 @@ def _even_powers(
             is_equal = other >= 0 and codes[other] == codes[base] and other not in but
             exponent *= is_equal and own == operands[starts[other] : starts[other + 1]].tolist()
         if own and exponent >= 2.0 and exponent % 2.0 == 0.0 and but.isdisjoint((place, base)):
-            found[place] = TABLE[codes[base]].name, own, exponent
-    return found
+            even[place] = TABLE[codes[base]].name, own, exponent
+    return even
 
 
 def _even_power(write: _Expansion, name: str, xs: list[int], exponent: float) -> None:
