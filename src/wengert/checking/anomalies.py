@@ -18,7 +18,7 @@ from wengert import modes
 from wengert.compiler import partials_of
 from wengert.engine import Value
 from wengert.errors import Line, NonFiniteError, running
-from wengert.graph import Graph
+from wengert.graph import Graph, is_untaken, reached
 from wengert.ops import coerce
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
@@ -245,14 +245,14 @@ def _first(root: Value, gradient: float, inherited: bool) -> Anomaly | None:
     The backward pass is computed on separate numbers, in the engine's order, and changes no gradient.
     """
     graph = Graph(root)
-    recorded, starts, operands = graph.partials, graph.starts, graph.operands
+    recorded, starts, operands, is_reached = graph.partials, graph.starts, graph.operands, reached(graph)
     slopes = [
         tuple([recorded[at] for at in range(starts[place], starts[place + 1]) if operands[at] >= 0])
         for place in range(len(graph))
     ]
-    for node, partials in zip(graph.values, slopes, strict=True):
+    for place, (node, partials) in enumerate(zip(graph.values, slopes, strict=True)):
         found = _of_node(node, partials, inherited)
-        if found is not None:
+        if found is not None and is_reached[place]:
             return found
     gradients = [0.0] * len(graph)
     gradients[-1] = gradient  # the root is the youngest
@@ -260,9 +260,10 @@ def _first(root: Value, gradient: float, inherited: bool) -> Anomaly | None:
         node, g, count = graph.values[place], gradients[place], 0
         if node.is_leaf and isfinite(g) and isfinite(node.grad) and not isfinite(g + node.grad):
             return _found("sum", node, g + node.grad)
-        for at in range(starts[place], starts[place + 1]):
+        for at in range(starts[place], starts[place + 1] if is_reached[place] else starts[place]):
             operand = operands[at]
-            if operand < 0:
+            if operand < 0 or is_untaken(graph.codes[place], recorded[at]):
+                count += operand >= 0
                 continue
             slope, before = recorded[at], gradients[operand]
             product, total = slope * g, before + slope * g

@@ -37,7 +37,7 @@ from wengert.derivatives.lengths import (
 )
 from wengert.engine import Value
 from wengert.errors import OperationError
-from wengert.graph import Curvature, Graph
+from wengert.graph import Curvature, Graph, is_untaken
 from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
 
@@ -161,8 +161,9 @@ class LinearMap:
             for node, operands_, places in between:
                 power = even_power(node)
                 partials = _rule(node, operands_) if power is None else partials_of(power, operands_)
-                keys = [id(x) for x in operands_]
-                self._links.append((id(node), [(self._same.get(keys[n], keys[n]), partials[n]) for n in places]))
+                keys, code = [id(x) for x in operands_], node._row.code
+                taken = [n for n in places if isinstance(partials[n], Value) or not is_untaken(code, partials[n])]
+                self._links.append((id(node), [(self._same.get(keys[n], keys[n]), partials[n]) for n in taken]))
                 if is_zero_length(node) and node == 0.0:  # while a function is traced, this is a guard
                     self._lengths[id(node)] = node
                 if watches and is_at_kink(node):
@@ -330,7 +331,8 @@ class LinearMap:
             for place in range(first, len(graph)):
                 span = range(graph.starts[place], graph.starts[place + 1])
                 known = [(graph.operands[at], graph.partials[at]) for at in span if graph.operands[at] >= first]
-                self._links.append((id(graph.values[place]), [(id(graph.values[x]), slope) for x, slope in known]))
+                taken = [(x, slope) for x, slope in known if not is_untaken(graph.codes[place], slope)]
+                self._links.append((id(graph.values[place]), [(id(graph.values[x]), slope) for x, slope in taken]))
         return self._links
 
     def _vjp_of_values(self, cotangents: Mapping[int, Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from typing import Any
 from wengert.checking import line_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
+from wengert.graph import is_untaken
 from wengert.view import naming
 from wengert.view.backward import Pass
 from wengert.view.foreign import ForeignGraph, can_be_seen
@@ -302,7 +303,9 @@ class _Finder(Pass):
             factors.append(Factor(self.names[node], self.names[place], symbol, self.partials[at], at, node))
             place = node
         factors.reverse()
-        return Path(tuple(factors), prod([factor.partial for factor in factors], start=1.0))
+        codes = self.graph.codes
+        is_taken = not any(is_untaken(codes[factor.place], factor.partial) for factor in factors)
+        return Path(tuple(factors), prod([factor.partial for factor in factors], start=1.0) if is_taken else 0.0)
 
     # -- reasons ------------------------------------------------------------------------------------------------------
 
