@@ -19,7 +19,7 @@ from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError, no_graph
 from wengert.functions import Functions
-from wengert.node import CODE, WALK, Node, is_many, kind, no_remainder, refuse, settle
+from wengert.node import CODE, WALK, Node, is_many, kind, no_remainder, refuse, root_slope, settle
 from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee, prefer_methods
 from wengert.ops.ieee import Int, Nodes, cython
 
@@ -29,10 +29,9 @@ if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
 __all__ = ["Many", "Value", "compiled", "dot", "pin", "set_hooks", "tape", "walking"]
 
 LEAF, ADD, SUB, MUL, DIV, POW, NEG = [BY_NAME[name].code for name in ("leaf", "add", "sub", "mul", "div", "pow", "neg")]
-RELU, EXP, LOG, TANH, DOT = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "dot")]
-WHERE, HAND = BY_NAME["where"].code, BY_NAME["by hand"].code
+RELU, EXP, LOG, TANH, SQRT = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "sqrt")]
+DOT, WHERE, HAND = [BY_NAME[name].code for name in ("dot", "where", "by hand")]
 compiled: bool = bool(ieee.COMPILED)  # True in the compiled engine
-
 _walks = 0  # the number of walks so far: each walk marks the nodes it meets with its own number
 _hooks = None  # called with each new node, and with each root before backward(): see modes.py
 walking: Any = threading.RLock()  # one walk at a time, since walks leave marks on the nodes
@@ -171,7 +170,7 @@ def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
 def _power(x: float, y: float, left: Any, right: Any, mod: Any) -> Any:
     z = ieee.power(x, y)
     q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
-    dx, dy = y * q, 0.0  # for a constant exponent
+    dx, dy = root_slope(left, y * q, y == 0.5) if x == 0.0 else y * q, 0.0  # for a constant exponent
     lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < inf)
     if (isinstance(right, Value) or y == 0.0 or lost) and ieee.no_error():
         dx, dy = TABLE[POW].partials(z, x, y)
@@ -199,7 +198,7 @@ def _apply(op: Op, arguments: Nodes) -> Any:
     if len(slopes) != len(xs):
         raise OperationError(f"{op.name}: expected a partial derivative for each operand, not {slopes!r:.60}")
     if arity == 1:
-        return _unary(code, data, arguments[0], float(slopes[0]))
+        return _unary(code, data, arguments[0], root_slope(arguments[0], float(slopes[0]), code == SQRT))
     if arity == 2:
         return _binary(code, data, xs[0], xs[1], arguments[0], arguments[1], float(slopes[0]), float(slopes[1]))
     node: Many = _many(code, arguments)

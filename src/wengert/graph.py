@@ -476,7 +476,8 @@ def _write_terms(
             inverse = ieee.power(x, exponent - 1.0)
             slope = ieee.power(x, exponent - 2.0) if x == 0.0 else ieee.divide(inverse, x)
             lost = x != 0.0 and not (ieee.fabs(inverse) > TINY and TINY < ieee.fabs(slope) < inf)
-            if lost or exponent == 1.0 or exponent - 1.0 + 1.0 != exponent:
+            is_root = x == 0.0 and exponent == 0.5  # perhaps of a sum of squares
+            if lost or is_root or exponent == 1.0 or exponent - 1.0 + 1.0 != exponent:
                 slopes = rule(node)
             elif exponent != 0.0:
                 column, weight = operands[at], exponent * ((exponent - 1.0) * slope)

@@ -40,7 +40,7 @@ class ReverseLoop(Sweep):
     """The reverse sweep of a loop."""
 
     def __init__(self, outer: Sweep, loop: Loop) -> None:
-        names = "constant", "needed", "names", "part_of", "rules", "companions"
+        names = "constant", "needed", "names", "part_of", "rules", "again", "companions"
         shared = {name: getattr(outer, name) for name in names}
         super().__init__(outer.forward, outer.wanted, **shared)
         self.outer = outer

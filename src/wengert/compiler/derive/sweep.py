@@ -50,6 +50,7 @@ class Sweep:
     names: dict[str, int] = field(default_factory=dict)
     part_of: dict[int, Array] = field(default_factory=dict)
     rules: dict[str, Any] = field(default_factory=lambda: SYMBOLS)  # see `cotangents`
+    again: bool = False  # likewise
     numbering: Numbering = field(default_factory=Numbering)  # of expressions that may be shared
     only: set[int] | None = None  # the arrays that receive cotangents from a step; None for all
     companions: Companions = None  # type: ignore[assignment]  # a sweep begins with them
@@ -153,7 +154,7 @@ class Sweep:
         else:
             out = None if step.reduce else ("in", place + 1)
             nonnegative, has_choices = lambda k: operands[k].array.nonnegative, self.forward.has_choices
-            exprs = cotangents(step.expr, reach, out, nonnegative, self.rules, has_choices)
+            exprs = cotangents(step.expr, reach, out, nonnegative, self.rules, has_choices, self.again)
             if step.mask is not None:
                 exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
         count = self.companions.counts.get(id(step.out))

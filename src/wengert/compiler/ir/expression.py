@@ -29,6 +29,7 @@ Result = TypeVar("Result")
 LEAVES = ("in", "const", "mask")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 CHOICES = ("where", "guarded")
+LENGTHS = ("abs", "hypot")  # which have a kink at 0; `norm` is written out to end with the first
 CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu", *COMPARISONS)
 MODERATE = 2.0**64  # constant factors may be folded while their product stays within this range
 ONE: Expr = ("const", 1.0)
@@ -259,6 +260,7 @@ def cotangents(
     nonnegative: Callable[[int], bool] = lambda operand: False,
     rules: dict[str, Any] = SYMBOLS,
     choices: bool = False,
+    again: bool = False,
 ) -> dict[int, Expr]:
     """Return the cotangent that each operand receives when the expression receives `gradient`.
 
@@ -267,8 +269,10 @@ def cotangents(
         gradient: the cotangent of its value.
         out: an expression for its value, if that is stored.
         nonnegative: whether an operand is known to be 0, positive or nan.
-        rules: FURTHER for cotangents that are differentiated again.
+        rules: FURTHER for cotangents that may be differentiated again.
         choices: whether the function has choices, whose sides may be infinite where they are not taken.
+        again: whether they are. A length that is 0 and receives 0 may be that of a smooth function, whose second
+            derivative these rules do not know: then it is not finite, and the engine computes the call.
 
     >>> cotangents(("mul", ("in", 0), ("in", 1)), ("in", 2))
     {0: ('mul', ('in', 2), ('in', 1)), 1: ('mul', ('in', 2), ('in', 0))}
@@ -305,10 +309,22 @@ def cotangents(
             twice = 2.0 * _symbolic(part[1])
             give(part, 1, in_branches(share, functools.partial(_product, slope=twice)))
         else:
+            if again and name in LENGTHS:
+                is_hidden = _operation("eq", _choice(_is_zero(own or part), share, 1.0), 0.0)
+                share = in_branches(share, functools.partial(_at_kink, is_hidden))
             for place, derivative in enumerate(partials(part, own or part, nonnegative, rules, signs), 1):
                 if part[place][0] not in ("const", "mask") and derivative is not None:
                     give(part, place, in_branches(share, functools.partial(times, slope=derivative)))
     return {k: _expr(total) for k, total in received.items()}
+
+
+def _is_zero(expr: Expr) -> Any:
+    return _operation("eq", Symbolic(expr), 0.0)
+
+
+def _at_kink(condition: Any, x: Any) -> Any:
+    """Return a number that is 0 if the condition holds, with a derivative that is not finite there."""
+    return _choice(condition, _operation("sqrt", x), x, "guarded")
 
 
 def _product(x: Any, slope: Any) -> Any:
@@ -393,6 +409,7 @@ def tangent(
     tangents: Mapping[int, Expr],
     out: Expr | None = None,
     nonnegative: Callable[[int], bool] = lambda operand: False,
+    again: bool = False,
 ) -> Expr | None:
     """Return the tangent of an expression; None if it is 0 as no operand has one.
 
@@ -401,6 +418,7 @@ def tangent(
         tangents: the tangents of its operands, by number.
         out: an expression for its value, if that is stored.
         nonnegative: whether an operand is known to be 0, positive or nan.
+        again: whether it is differentiated again: see `cotangents`.
 
     >>> tangent(("mul", ("in", 0), ("in", 1)), {0: ("in", 2)})
     ('mul', ('in', 1), ('in', 2))
@@ -421,6 +439,8 @@ def tangent(
             if t is not None and partial is not None:
                 term = partial * _symbolic(t)
                 total = term if total is None else total + term
+        if again and name in LENGTHS and isinstance(total, Symbolic):
+            total = _choice(_is_zero(of_part), total * _operation("sqrt", Symbolic(of_part)), total, "guarded")
         return None if total is None else _expr(total)
 
     return fold(expr, combine)
