@@ -71,7 +71,7 @@ class Pass:
         silent: the indices of the nodes made by hand without a closure.
         broken: the exceptions of closures as text, by the node's index.
         made: the indices of the nodes that are not leaves.
-        beside: the indices of the nodes that no gradient reaches, as only untaken sides of choices read them.
+        unreached: the indices of the nodes that no gradient reaches, as only untaken sides of choices read them.
     """
 
     def __init__(self, root: Value) -> None:
@@ -88,7 +88,7 @@ class Pass:
         self.made: list[int] = [place for place, code in enumerate(self.graph.codes) if code]
         self._met = bytearray(len(self.graph))
         flags = reached(self.graph)
-        self.beside: frozenset[int] = frozenset([place for place in range(len(flags)) if not flags[place]])
+        self.unreached: frozenset[int] = frozenset([place for place in range(len(flags)) if not flags[place]])
         self.gradients[-1] = 1.0
         for place in range(len(self.graph) - 1, -1, -1):
             if is_by_hand(self.graph, place):
@@ -101,7 +101,7 @@ class Pass:
         """Return what a node passes to an operand: 0 if no gradient reaches the node, or if it is a choice that takes
         another operand, whatever the partial is.
         """
-        if place in self.beside or is_untaken(self.graph.codes[place], partial):
+        if place in self.unreached or is_untaken(self.graph.codes[place], partial):
             return 0.0
         return partial * self.gradients[place]
 
@@ -142,7 +142,7 @@ class Pass:
 
     def moves(self, place: int) -> list[Contribution]:
         """List the contributions of a node's step; an operand of a closure that occurs twice is listed once."""
-        if place in self.beside:
+        if place in self.unreached:
             return []
         if not is_by_hand(self.graph, place):
             return [self._contribution(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
@@ -231,7 +231,7 @@ class Pass:
     def idle(self, place: int) -> str:
         """Explain why a node passes no gradient on."""
         name = self.said(place)
-        if place in self.beside:
+        if place in self.unreached:
             return f"no gradient reaches {name}: only sides of a choice that are not taken read it"
         if place in self.broken:
             return f"the _backward of {name} raises {self.broken[place]}"

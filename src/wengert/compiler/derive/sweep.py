@@ -39,7 +39,10 @@ ADDENDS = 16  # the most parts that one step adds
 
 @dataclass
 class Sweep:
-    """The cotangents of the arrays of some steps, and the steps that compute them."""
+    """The cotangents of the arrays of some steps, and the steps that compute them.
+
+    Many fields: what one sweep has come to, array by array, to which each step adds.
+    """
 
     forward: Program
     wanted: tuple[str, ...]

@@ -101,7 +101,7 @@ class Companions:
     def _add(self) -> None:
         self.sides[id(self.program.outputs["out"])] = ALWAYS
         for step in reversed(self.program.steps):
-            self._take(step)
+            self._count_step(step)
         self._suspect()
         masked = {
             id(step.out)
@@ -127,7 +127,7 @@ class Companions:
     def _is_optional(self, array: Array) -> bool:
         return bool(self.sides[id(array)]) and self.sides[id(array)] is not ALWAYS
 
-    def _take(self, step: Any) -> None:
+    def _count_step(self, step: Any) -> None:
         """Tell the arrays that a step reads which sides read them; its own readers have told it."""
         if isinstance(step, Compute):
             for k, sides in self._operand_sides(step):
@@ -141,14 +141,14 @@ class Companions:
             for _, part in step.parts:
                 self._join(part, self.sides[id(step.out)])
         else:
-            self._take_loop(step)
+            self._count_loop(step)
 
-    def _take_loop(self, loop: Loop) -> None:
+    def _count_loop(self, loop: Loop) -> None:
         """Do so for a loop. What iterations read is always taken if the last one is, and each that takes its own result
         takes that of the one before.
         """
         outside = {id(output.out): self.sides[id(output.out)] for output in loop.outputs}
-        always = {id(output.out) for output in loop.outputs if self._takes_last(loop, output)}
+        always = {id(output.out) for output in loop.outputs if self._reads_last(loop, output)}
         carried: dict[int, Sides] = {}
         inner = [*loop.slices, *[step.out for step in loop.steps]]
         while True:
@@ -156,7 +156,7 @@ class Companions:
             for part, out, _ in loop.outputs:
                 self._join(part, ALWAYS if id(out) in always else outside[id(out)] | carried.get(id(out), frozenset()))
             for step in reversed(loop.steps):
-                self._take(step)
+                self._count_step(step)
             before, carried = carried, {}
             for piece in loop.slices:
                 carried[id(piece.origin)] = carried.get(id(piece.origin), frozenset()) | self.sides[id(piece)]
@@ -176,7 +176,7 @@ class Companions:
                 is_whole = seen.step == piece.size and loop.count * piece.size == seen.array.size
                 self._join(seen.array, self.sides[id(piece)] if is_whole else frozenset([(id(loop), id(piece))]))
 
-    def _takes_last(self, loop: Loop, output: LoopOutput) -> bool:
+    def _reads_last(self, loop: Loop, output: LoopOutput) -> bool:
         """Return True if the last iteration's result is always taken by steps after the loop."""
         if self.sides[id(output.out)] is ALWAYS:
             return True
@@ -226,7 +226,7 @@ class Companions:
         anything.
         """
         steps = [step for step in self.program.each_step() if isinstance(step, Compute)]
-        made = {id(step.out): step for step in steps if not step.reduce}
+        written = {id(step.out): step for step in steps if not step.reduce}
         tested = [
             step.operands[k].array
             for step in steps
@@ -238,7 +238,7 @@ class Companions:
             array = tested.pop()
             if id(array.origin) not in self.suspect:
                 self.suspect.add(id(array.origin))
-                tested += made[id(array)].reads if id(array) in made else ()
+                tested += written[id(array)].reads if id(array) in written else ()
         count = -1
         while count < len(self.suspect):
             count = len(self.suspect)
