@@ -221,6 +221,47 @@ def test_at_a_tie_the_derivative_is_that_of_the_number_that_python_chooses(name:
             assert compiled(x, y) == pytest.approx(gradient(x, y)), (x, y)
 
 
+def looked_up(x: Any) -> Any:
+    """Has a handler, of an error that no arithmetic raises."""
+    try:
+        return {0.0: x}["a"]
+    except KeyError:
+        return x
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_at_a_tie_in_a_function_that_catches_errors(name: str) -> None:
+    gradient = wengert.grad(lambda x, y: TIES[name](looked_up(x), y), (0, 1))
+    compiled = wengert.compile(gradient)
+    for x, y in [(0.5, 0.7), (0.7, 0.5), (0.6, 0.6), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0)] * 3:
+        assert compiled(x, y) == pytest.approx(gradient(x, y)), (x, y)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: min(5.0, 1.0 / max(x, 0.0)) * x,
+        lambda x: min(5.0, 1.0 / max(x, -1.0, 0.0)) * x,
+        lambda x: min(5.0, 1.0 / max([x, *[-1.0 * n for n in range(9)]])) * x,
+        lambda x: max(-5.0, 1.0 / min(x * x, 0.0)) * x,
+        lambda x: min(5.0, max(x, 0.0) ** -1.0) * x,
+        lambda x: min(5.0, max(1e200 * x, 1e200) ** 2.0) * x,
+    ],
+)
+def test_a_plain_number_that_python_chooses_raises_the_errors_of_python(function: Callable[..., Any]) -> None:
+    """The greatest of a Value and a number may be the number."""
+    gradient = wengert.value_and_grad(function)
+    compiled = wengert.compile(gradient)
+    for x in (1.5, 2.5, 0.7, 3.0, -0.3, 0.0, 1.5, -2.0):
+        try:
+            want = gradient(x)
+        except ArithmeticError as error:
+            with pytest.raises(type(error)):
+                compiled(x)
+        else:
+            assert compiled(x) == pytest.approx(want, nan_ok=True), x
+
+
 # -- functions that catch errors which Values do not raise -------------------------------------------------------------
 
 

@@ -133,8 +133,8 @@ class RecordedRun:
         proxies = Proxies(self.recorder, watch, signature.objects(), signature.tells_objects, fixes_floats)
         self.recorder.proxies = proxies
         self.places: Places = proxies.places
-        silent = () if for_values is None or any(map(_catches_errors, watch.ran)) else for_values
-        self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed, given, silent)
+        self.recorder.catches_errors = any(map(_catches_errors, watch.ran))
+        self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed, given, for_values or ())
         result = self._run(function, arguments, example, watch, proxies)
         self.uses_numpy: bool = self.recorder.uses_numpy or watch.before.uses_numpy
         if self.uses_numpy:
