@@ -4,16 +4,19 @@ floats. What tells one from the other is recorded with Values.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
 import math
+import operator
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import wengert
-from wengert import Value
+from wengert import Value, modes
 
 np = pytest.importorskip("numpy")
 
@@ -345,6 +348,159 @@ def test_an_error_that_is_not_caught_gives_what_values_give() -> None:
         for _ in range(3):
             assert gradient(0.0) == -math.inf
             assert gradient(2.0) == -0.5
+
+
+class Divided:
+    """Divides, by a method."""
+
+    def __init__(self, x: Any = 1.0) -> None:
+        self.x = x
+
+    def by(self, x: Any) -> Any:
+        try:
+            return self.x / x
+        except ZeroDivisionError:
+            return x * 5.0
+
+    def __call__(self, x: Any) -> Any:
+        return self.by(x)
+
+
+class Swallows:
+    """Takes the errors of a block to itself."""
+
+    def __enter__(self) -> Swallows:
+        return self
+
+    def __exit__(self, *error: object) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def swallowing() -> Iterator[None]:
+    try:
+        yield
+    except ArithmeticError:
+        return
+
+
+def suppressed(x: Any) -> Any:
+    with contextlib.suppress(ZeroDivisionError):
+        return 1.0 / x
+    return x * 5.0
+
+
+def swallowed(x: Any) -> Any:
+    with Swallows():
+        return 1.0 / x
+    return x * 5.0
+
+
+def swallowed_by_a_generator(x: Any) -> Any:
+    with swallowing():
+        return 1.0 / x
+    return x * 5.0
+
+
+def in_a_closure() -> Callable[[Any], Any]:
+    def divided(x: Any) -> Any:
+        try:
+            return 1.0 / x
+        except ZeroDivisionError:
+            return x * 5.0
+
+    return lambda x: divided(x)
+
+
+def or_five(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def caught_here(*xs: Any) -> Any:
+        try:
+            return function(*xs)
+        except (ZeroDivisionError, OverflowError):
+            return xs[-1] * 5.0
+
+    return caught_here
+
+
+def by_steps(x: Any) -> Any:
+    def steps() -> Iterator[Any]:
+        try:
+            yield 1.0 / x
+        except ZeroDivisionError:
+            yield x * 5.0
+
+    return sum(steps())
+
+
+FIVEFOLD: dict[str, tuple[Callable[..., Any], float]] = {
+    "suppress": (suppressed, 0.0),
+    "a class with __exit__": (swallowed, 0.0),
+    "a generator with yield": (swallowed_by_a_generator, 0.0),
+    "a method of a new object": (lambda x: Divided().by(x), 0.0),
+    "a bound method": (Divided().by, 0.0),
+    "an object that is called": (lambda x: Divided()(x), 0.0),
+    "a partial": (functools.partial(lambda of, x: of.by(x), Divided()), 0.0),
+    "a closure": (in_a_closure(), 0.0),
+    "a decorator": (or_five(lambda x: 1.0 / x), 0.0),
+    "a decorator inside": (lambda x: or_five(lambda y: 1.0 / y)(x), 0.0),
+    "a generator": (by_steps, 0.0),
+    "map": (lambda x: next(map(Divided().by, [x])), 0.0),
+    "0/0": (or_five(lambda x: x / x), 0.0),
+    "an integer": (or_five(lambda x: 1 / x), 0.0),
+    "operator.truediv": (or_five(lambda x: operator.truediv(2.0, x)), 0.0),
+    "a negative power": (or_five(lambda x: x**-1.0), 0.0),
+    "a negative integer power": (or_five(lambda x: x**-2), 0.0),
+    "a power of a number": (or_five(lambda x: 10.0 ** (x * 100.0)), 4.0),
+    "an overflow": (or_five(lambda x: (x * 1e160) ** 2), 2.0),
+    "a remainder": (or_five(lambda x: 2.0 % x), 0.0),
+    "a whole quotient": (or_five(lambda x: 2.0 // x), 0.0),
+}
+
+
+@pytest.mark.parametrize("bounded", [False, True], ids=["itself", "bounded"])
+@pytest.mark.parametrize("name", FIVEFOLD)
+def test_wherever_the_error_is_caught(name: str, bounded: bool) -> None:
+    """Also where the infinity that Values give does not reach the result."""
+    own, at = FIVEFOLD[name]
+
+    def function(x: Any) -> Any:
+        return max(-9.0, min(9.0, own(x))) if bounded else own(x)
+
+    both = wengert.value_and_grad(function)
+    compiled = wengert.compile(both)
+    for x in (0.7, at, 0.3, 0.9, 0.35, 0.45, at, 0.8, at, at):
+        want = both(x)
+        assert want[0] == pytest.approx(function(x), rel=1e-14)
+        assert x != at or want[1] == (0.0 if bounded and at else 5.0)  # 5.0 * at is beyond the bounds
+        assert compiled(x) == pytest.approx(want, rel=1e-9), x
+
+
+def test_an_error_that_is_not_caught_does_not_hide_another() -> None:
+    def function(x: Any, y: Any) -> Any:
+        try:
+            return 1.0 / x
+        except ZeroDivisionError:
+            return 1.0 / y
+
+    gradient = wengert.grad(function, (0, 1))
+    assert gradient(0.0, 0.0)[0] == -math.inf
+    assert gradient(0.0, 2.0) == (0.0, -0.25)
+
+
+def test_a_function_that_catches_errors_runs_compiled_functions_as_programs() -> None:
+    """Nothing watches its operations."""
+    seen = []
+
+    def function(x: Any) -> Any:
+        try:
+            return {}["a"]
+        except KeyError:
+            seen.append(modes.eager_only())
+        return x * 2.0
+
+    assert wengert.grad(function)(3.0) == 2.0
+    assert seen == [False]
 
 
 # -- by chance ---------------------------------------------------------------------------------------------------------

@@ -314,7 +314,9 @@ class RecordedRun:
 
 
 def _catches_errors(code: CodeType) -> bool:
-    """Return True for code that may go on after an error of arithmetic."""
+    """Return True for code that may go on after an error of arithmetic, or let a `with` statement do so."""
+    if code.co_name == "__exit__":
+        return not is_standard(code) or code.co_qualname == "suppress.__exit__"
     reads = bytecode_of(code)
     return reads.catches_errors and not (is_standard(code) and reads.attributes.isdisjoint(ERRORS))
 

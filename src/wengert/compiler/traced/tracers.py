@@ -515,6 +515,10 @@ def _computed(name: str, *xs: Any) -> Any:
         divides = False
     if divides and not recorder.guard("ne", xs[1], 0.0):  # Python raises, NumPy does not
         return PYTHON[name](*(map(concrete, xs) if by_numpy else numbers))
+    if name == "pow" and not by_numpy and float in map(type, numbers):
+        power = BY_NAME["pow"](*map(float, numbers))
+        if abs(power) > FINITE and not recorder.guard("within", recorded("pow", power, *xs), FINITE):
+            PYTHON[name](*numbers)  # it raises, unless one of them is infinite
     result = computed(PYTHON[name], *xs)
     if type(result) is np.bool_ and name == "add":
         recorder.refuse("adds bools of NumPy, where they may count or not: write a | b, or int(a) + int(b)")
