@@ -476,6 +476,29 @@ def test_wherever_the_error_is_caught(name: str, bounded: bool) -> None:
         assert compiled(x) == pytest.approx(want, rel=1e-9), x
 
 
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (lambda y, x: y * 0.0 + max(x, 0.0), 1.0),  # the first of equal numbers
+        (lambda y, x: min(y, 5.0) * x * (1.0 if isinstance(x, float) else 2.0), 10.0),  # Values take the other branch
+        (lambda y, x: min(y, 5.0) * copy.copy(x) + x, 1.0),  # the copy of a Value is another one
+    ],
+)
+def test_where_an_error_is_caught_the_derivative_is_that_of_values(function: Callable[..., Any], slope: float) -> None:
+    def caught_here(x: Any) -> Any:
+        try:
+            y = 1.0 / x
+        except ZeroDivisionError:
+            y = 7.0
+        return function(y, x)
+
+    gradient = wengert.grad(caught_here)
+    compiled = wengert.compile(gradient)
+    for x in (0.7, 2.0, 0.3, 0.9, 1.1, 0.0, 0.4, 0.0, 0.0):
+        assert compiled(x) == pytest.approx(gradient(x)), x
+    assert gradient(0.0) == slope
+
+
 def test_an_error_that_is_not_caught_does_not_hide_another() -> None:
     def function(x: Any, y: Any) -> Any:
         try:
