@@ -499,6 +499,16 @@ def test_where_an_error_is_caught_the_derivative_is_that_of_values(function: Cal
     assert gradient(0.0) == slope
 
 
+@pytest.mark.filterwarnings("ignore:.* runs uncompiled")
+@pytest.mark.parametrize("ask", ["is_integer", "hex", "as_integer_ratio"])
+def test_an_integer_is_a_float_to_a_function_that_takes_floats_only(ask: str) -> None:
+    """It has the methods of one, as the number of a Value has."""
+    gradient = wengert.grad(lambda x: math.exp(x) if getattr(x, ask)() else 0.0)
+    compiled = wengert.compile(gradient)
+    for x in (2, 2.0, True, 2, 3):
+        assert compiled(x) == pytest.approx(gradient(x)) == pytest.approx(math.exp(x))
+
+
 def test_an_error_that_is_not_caught_does_not_hide_another() -> None:
     def function(x: Any, y: Any) -> Any:
         try:

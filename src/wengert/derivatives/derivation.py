@@ -214,7 +214,7 @@ class OnValues:
         kept = given.copy()
         for name in self.names:
             if name in given and self.on_floats:  # the function may change its own
-                given[name] = tree_map(copied, given[name]) if recorder is None else given[name]
+                given[name] = tree_map(_as_float, given[name]) if recorder is None else given[name]
             elif name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
@@ -283,6 +283,11 @@ def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> A
 def copied(x: Any) -> Any:
     """Copy an array; anything else as it is."""
     return x.copy() if is_array(x) else x
+
+
+def _as_float(x: Any) -> Any:
+    """Return the float that a Value of this int has; anything else copied."""
+    return float(x) if isinstance(x, int) else copied(x)
 
 
 class CaughtError(ArithmeticError):
