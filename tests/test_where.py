@@ -171,8 +171,8 @@ def test_pictures_and_explanations() -> None:
     y = wengert.where(x > 0.0, wengert.sqrt(x) * 3.0, x * 2.0)
     steps = Pass(y)
     assert steps.gradients[0] == 2.0
-    assert [steps.moves(place) for place in steps.beside] == [[], []]
-    assert all("no gradient reaches" in steps.idle(place) for place in steps.beside)
+    assert [steps.moves(place) for place in steps.unreached] == [[], []]
+    assert all("no gradient reaches" in steps.idle(place) for place in steps.unreached)
     dot = wengert.draw_dot(y).to_dot().splitlines()
     assert sum(["->" in line and "color=" in line for line in dot]) == 1
     assert "opacity" in wengert.draw_dot(y).svg

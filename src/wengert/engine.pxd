@@ -19,7 +19,9 @@ cdef object _binary(int code, double data, double x, double y, left, right, doub
 cdef object _sum(double x, double y, left, right)
 cdef object _difference(double x, double y, left, right)
 cdef object _product(double x, double y, left, right)
+@cython.locals(z=double)
 cdef object _quotient(double x, double y, left, right)
+@cython.locals(z=double)
 cdef object _power(double x, double y, left, right, mod)
 cpdef Many _many(int code, arguments, Many by_hand=*, bint over_leaves=*)
 cdef inline double _number(x) except? -1.0

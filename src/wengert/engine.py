@@ -32,10 +32,10 @@ LEAF, ADD, SUB, MUL, DIV, POW, NEG = [BY_NAME[name].code for name in ("leaf", "a
 RELU, EXP, LOG, TANH, SQRT = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "sqrt")]
 DOT, WHERE, HAND = [BY_NAME[name].code for name in ("dot", "where", "by hand")]
 compiled: bool = bool(ieee.COMPILED)  # True in the compiled engine
-_walks = 0  # the number of walks so far: each walk marks the nodes it meets with its own number
+_walks = _pins = _closures = 0  # how many walks began; how many Graphs are being written; how many closures run
 _hooks = None  # called with each new node, and with each root before backward(): see modes.py
 walking: Any = threading.RLock()  # one walk at a time, since walks leave marks on the nodes
-_pins = _closures = 0  # how many Graphs are being written; how many closures are running
+unraised: Any = float  # called with infinity or nan where plain numbers raise an error: see modes.py
 
 
 @cython.no_gc
@@ -133,8 +133,8 @@ prefer_methods(Value)
 def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:
     node._made, node._mark = ieee.tick() | code, 0
     node._data, node._grad = data, 0.0
-    node._a, node._b = a, b
-    node._da, node._db = da, db
+    node._a, node._b, node._da, node._db = a, b, da, db
+
 
 def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
     node: Value = ieee.new(Value)
@@ -163,12 +163,13 @@ def _difference(x: float, y: float, a: Any, b: Any) -> Any: return _binary(SUB, 
 def _product(x: float, y: float, left: Any, right: Any) -> Any: return _binary(MUL, x * y, x, y, left, right, y, x)
 
 def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
-    z = ieee.divide(x, y)
+    z = ieee.divide(x, y) if y != 0.0 else unraised(ieee.divide(x, y))
     dy = TABLE[DIV].partials(z, x, y)[1] if 0.0 < ieee.fabs(z) < TINY else -ieee.divide(z, y)
     return _binary(DIV, z, x, y, left, right, ieee.divide(1.0, y), dy)
 
 def _power(x: float, y: float, left: Any, right: Any, mod: Any) -> Any:
     z = ieee.power(x, y)
+    z = z if ieee.fabs(z) != inf else unraised(z)
     q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
     dx, dy = root_slope(left, y * q, y == 0.5) if x == 0.0 else y * q, 0.0  # for a constant exponent
     lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < inf)

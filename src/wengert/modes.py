@@ -6,16 +6,17 @@ that `no_grad()` in one thread does not affect the others.
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from wengert import engine
 from wengert._forks import in_child
 
-__all__ = ["at_kink", "eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded", "shown", "suspended"]
-__all__ += ["watched", "watches_kinks"]
+__all__ = ["at_kink", "called", "eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded", "shown"]
+__all__ += ["suspended", "watched", "watches_kinks"]
 
 NodeHook = Callable[[Any], object]  # called with each new node
 PreBackwardHook = Callable[[Any, Any], object]  # called with a root and its gradient before backward(); may raise
@@ -30,6 +31,7 @@ class _Modes(threading.local):
     blocks: int = 0  # the number of this thread's blocks that need the engine's hooks
     asked: int = 0  # the number of all its blocks
     hooks: tuple[tuple[NodeHook, PreBackwardHook, KinkHook | None], ...] = ()  # the innermost block's first
+    unraised: list[float] | None = None  # what Values gave where `called` may catch the error that numbers raise
 
     def node_hook(self, node: Any) -> Any:
         """Call the hooks with a new node; return the node that replaces it, under `no_grad()` a leaf."""
@@ -137,8 +139,34 @@ def recorded(eager_only: bool = False) -> Iterator[None]:
 @contextmanager
 def suspended() -> Iterator[None]:
     """Compute as if this thread had no modes and no hooks."""
-    with _changed(grad_disabled=False, hooks=()):
+    with _changed(grad_disabled=False, hooks=(), unraised=None):
         yield
+
+
+def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, bool]:
+    """Call a function with Values. Return its result, and whether plain numbers would have raised an error that code
+    may catch: Values give infinity or nan where these are divided by zero, or overflow as a power.
+    """
+    before, _modes.unraised = _modes.unraised, []
+    try:
+        return function(*args, **named), bool(_modes.unraised)
+    finally:
+        _modes.unraised = before
+
+
+def _unraised(number: float) -> float:
+    """Return infinity or nan, which Values give where plain numbers raise an error, and note that for `called`."""
+    if _modes.unraised is not None:
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code is not called.__code__:
+            if frame.f_code.co_exceptiontable:
+                _modes.unraised.append(number)
+                break
+            frame = frame.f_back
+    return number
+
+
+engine.unraised = _unraised
 
 
 def watched() -> AbstractContextManager[None]:

@@ -4,16 +4,19 @@ floats. What tells one from the other is recorded with Values.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
 import math
+import operator
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import wengert
-from wengert import Value
+from wengert import Value, modes
 
 np = pytest.importorskip("numpy")
 
@@ -221,6 +224,47 @@ def test_at_a_tie_the_derivative_is_that_of_the_number_that_python_chooses(name:
             assert compiled(x, y) == pytest.approx(gradient(x, y)), (x, y)
 
 
+def looked_up(x: Any) -> Any:
+    """Has a handler, of an error that no arithmetic raises."""
+    try:
+        return {0.0: x}["a"]
+    except KeyError:
+        return x
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_at_a_tie_in_a_function_that_catches_errors(name: str) -> None:
+    gradient = wengert.grad(lambda x, y: TIES[name](looked_up(x), y), (0, 1))
+    compiled = wengert.compile(gradient)
+    for x, y in [(0.5, 0.7), (0.7, 0.5), (0.6, 0.6), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0)] * 3:
+        assert compiled(x, y) == pytest.approx(gradient(x, y)), (x, y)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: min(5.0, 1.0 / max(x, 0.0)) * x,
+        lambda x: min(5.0, 1.0 / max(x, -1.0, 0.0)) * x,
+        lambda x: min(5.0, 1.0 / max([x, *[-1.0 * n for n in range(9)]])) * x,
+        lambda x: max(-5.0, 1.0 / min(x * x, 0.0)) * x,
+        lambda x: min(5.0, max(x, 0.0) ** -1.0) * x,
+        lambda x: min(5.0, max(1e200 * x, 1e200) ** 2.0) * x,
+    ],
+)
+def test_a_plain_number_that_python_chooses_raises_the_errors_of_python(function: Callable[..., Any]) -> None:
+    """The greatest of a Value and a number may be the number."""
+    gradient = wengert.value_and_grad(function)
+    compiled = wengert.compile(gradient)
+    for x in (1.5, 2.5, 0.7, 3.0, -0.3, 0.0, 1.5, -2.0):
+        try:
+            want = gradient(x)
+        except ArithmeticError as error:
+            with pytest.raises(type(error)):
+                compiled(x)
+        else:
+            assert compiled(x) == pytest.approx(want, nan_ok=True), x
+
+
 # -- functions that catch errors which Values do not raise -------------------------------------------------------------
 
 
@@ -304,6 +348,192 @@ def test_an_error_that_is_not_caught_gives_what_values_give() -> None:
         for _ in range(3):
             assert gradient(0.0) == -math.inf
             assert gradient(2.0) == -0.5
+
+
+class Divided:
+    """Divides, by a method."""
+
+    def __init__(self, x: Any = 1.0) -> None:
+        self.x = x
+
+    def by(self, x: Any) -> Any:
+        try:
+            return self.x / x
+        except ZeroDivisionError:
+            return x * 5.0
+
+    def __call__(self, x: Any) -> Any:
+        return self.by(x)
+
+
+class Swallows:
+    """Takes the errors of a block to itself."""
+
+    def __enter__(self) -> Swallows:
+        return self
+
+    def __exit__(self, *error: object) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def swallowing() -> Iterator[None]:
+    try:
+        yield
+    except ArithmeticError:
+        return
+
+
+def suppressed(x: Any) -> Any:
+    with contextlib.suppress(ZeroDivisionError):
+        return 1.0 / x
+    return x * 5.0
+
+
+def swallowed(x: Any) -> Any:
+    with Swallows():
+        return 1.0 / x
+    return x * 5.0
+
+
+def swallowed_by_a_generator(x: Any) -> Any:
+    with swallowing():
+        return 1.0 / x
+    return x * 5.0
+
+
+def in_a_closure() -> Callable[[Any], Any]:
+    def divided(x: Any) -> Any:
+        try:
+            return 1.0 / x
+        except ZeroDivisionError:
+            return x * 5.0
+
+    return lambda x: divided(x)
+
+
+def or_five(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def caught_here(*xs: Any) -> Any:
+        try:
+            return function(*xs)
+        except (ZeroDivisionError, OverflowError):
+            return xs[-1] * 5.0
+
+    return caught_here
+
+
+def by_steps(x: Any) -> Any:
+    def steps() -> Iterator[Any]:
+        try:
+            yield 1.0 / x
+        except ZeroDivisionError:
+            yield x * 5.0
+
+    return sum(steps())
+
+
+FIVEFOLD: dict[str, tuple[Callable[..., Any], float]] = {
+    "suppress": (suppressed, 0.0),
+    "a class with __exit__": (swallowed, 0.0),
+    "a generator with yield": (swallowed_by_a_generator, 0.0),
+    "a method of a new object": (lambda x: Divided().by(x), 0.0),
+    "a bound method": (Divided().by, 0.0),
+    "an object that is called": (lambda x: Divided()(x), 0.0),
+    "a partial": (functools.partial(lambda of, x: of.by(x), Divided()), 0.0),
+    "a closure": (in_a_closure(), 0.0),
+    "a decorator": (or_five(lambda x: 1.0 / x), 0.0),
+    "a decorator inside": (lambda x: or_five(lambda y: 1.0 / y)(x), 0.0),
+    "a generator": (by_steps, 0.0),
+    "map": (lambda x: next(map(Divided().by, [x])), 0.0),
+    "0/0": (or_five(lambda x: x / x), 0.0),
+    "an integer": (or_five(lambda x: 1 / x), 0.0),
+    "operator.truediv": (or_five(lambda x: operator.truediv(2.0, x)), 0.0),
+    "a negative power": (or_five(lambda x: x**-1.0), 0.0),
+    "a negative integer power": (or_five(lambda x: x**-2), 0.0),
+    "a power of a number": (or_five(lambda x: 10.0 ** (x * 100.0)), 4.0),
+    "an overflow": (or_five(lambda x: (x * 1e160) ** 2), 2.0),
+    "a remainder": (or_five(lambda x: 2.0 % x), 0.0),
+    "a whole quotient": (or_five(lambda x: 2.0 // x), 0.0),
+}
+
+
+@pytest.mark.parametrize("bounded", [False, True], ids=["itself", "bounded"])
+@pytest.mark.parametrize("name", FIVEFOLD)
+def test_wherever_the_error_is_caught(name: str, bounded: bool) -> None:
+    """Also where the infinity that Values give does not reach the result."""
+    own, at = FIVEFOLD[name]
+
+    def function(x: Any) -> Any:
+        return max(-9.0, min(9.0, own(x))) if bounded else own(x)
+
+    both = wengert.value_and_grad(function)
+    compiled = wengert.compile(both)
+    for x in (0.7, at, 0.3, 0.9, 0.35, 0.45, at, 0.8, at, at):
+        want = both(x)
+        assert want[0] == pytest.approx(function(x), rel=1e-14)
+        assert x != at or want[1] == (0.0 if bounded and at else 5.0)  # 5.0 * at is beyond the bounds
+        assert compiled(x) == pytest.approx(want, rel=1e-9), x
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (lambda y, x: y * 0.0 + max(x, 0.0), 1.0),  # the first of equal numbers
+        (lambda y, x: min(y, 5.0) * x * (1.0 if isinstance(x, float) else 2.0), 10.0),  # Values take the other branch
+        (lambda y, x: min(y, 5.0) * copy.copy(x) + x, 1.0),  # the copy of a Value is another one
+    ],
+)
+def test_where_an_error_is_caught_the_derivative_is_that_of_values(function: Callable[..., Any], slope: float) -> None:
+    def caught_here(x: Any) -> Any:
+        try:
+            y = 1.0 / x
+        except ZeroDivisionError:
+            y = 7.0
+        return function(y, x)
+
+    gradient = wengert.grad(caught_here)
+    compiled = wengert.compile(gradient)
+    for x in (0.7, 2.0, 0.3, 0.9, 1.1, 0.0, 0.4, 0.0, 0.0):
+        assert compiled(x) == pytest.approx(gradient(x)), x
+    assert gradient(0.0) == slope
+
+
+@pytest.mark.filterwarnings("ignore:.* runs uncompiled")
+@pytest.mark.parametrize("ask", ["is_integer", "hex", "as_integer_ratio"])
+def test_an_integer_is_a_float_to_a_function_that_takes_floats_only(ask: str) -> None:
+    """It has the methods of one, as the number of a Value has."""
+    gradient = wengert.grad(lambda x: math.exp(x) if getattr(x, ask)() else 0.0)
+    compiled = wengert.compile(gradient)
+    for x in (2, 2.0, True, 2, 3):
+        assert compiled(x) == pytest.approx(gradient(x)) == pytest.approx(math.exp(x))
+
+
+def test_an_error_that_is_not_caught_does_not_hide_another() -> None:
+    def function(x: Any, y: Any) -> Any:
+        try:
+            return 1.0 / x
+        except ZeroDivisionError:
+            return 1.0 / y
+
+    gradient = wengert.grad(function, (0, 1))
+    assert gradient(0.0, 0.0)[0] == -math.inf
+    assert gradient(0.0, 2.0) == (0.0, -0.25)
+
+
+def test_a_function_that_catches_errors_runs_compiled_functions_as_programs() -> None:
+    """Nothing watches its operations."""
+    seen = []
+
+    def function(x: Any) -> Any:
+        try:
+            return {}["a"]
+        except KeyError:
+            seen.append(modes.eager_only())
+        return x * 2.0
+
+    assert wengert.grad(function)(3.0) == 2.0
+    assert seen == [False]
 
 
 # -- by chance ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from importlib import import_module  # `compile`, which stands on derivatives, records what takes no Values
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 from wengert import modes
 from wengert._signatures import signature as plain_signature
@@ -213,7 +213,7 @@ class OnValues:
         kept = given.copy()
         for name in self.names:
             if name in given and self.on_floats:  # the function may change its own
-                given[name] = tree_map(copied, given[name]) if recorder is None else given[name]
+                given[name] = tree_map(_as_float, given[name]) if recorder is None else given[name]
             elif name in given:
                 numbers = Numbers(given[name], name)
                 values = [x if isinstance(x, Value) else Value(x) for x in settle(list(numbers.leaves))]
@@ -253,8 +253,13 @@ def copied(x: Any) -> Any:
     return x.copy() if is_array(x) else x
 
 
+def _as_float(x: Any) -> Any:
+    """Return the float that a Value of this int has; anything else copied."""
+    return float(x) if isinstance(x, int) else copied(x)
+
+
 class CaughtError(ArithmeticError):
-    """A watched function divides by zero, and may catch the error, which Values do not raise: it cannot be recorded."""
+    """A watched function may catch an error that plain numbers raise, and Values do not: it cannot be recorded."""
 
 
 def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh: Callable[[], Sequence[Any]]) -> Any:
@@ -263,7 +268,7 @@ def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh
     An error of those functions of NumPy that take no objects gets advice.
     """
     try:
-        return _as_it_catches(function, args, named, fresh) if _may_catch(function) else function(*args, **named)
+        return _as_it_catches(function, args, named, fresh)
     except (TypeError, AttributeError, ValueError) as error:
         if "from dtype('O')" in str(error) and not hasattr(error, "__notes__"):
             error.add_note(
@@ -281,64 +286,21 @@ def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh
 
 
 def _as_it_catches(function: Function, args: Sequence[Any], named: dict[str, Any], fresh: Any) -> Any:
-    """Call a function that may catch errors. Where it divides by zero, Values give infinity, and plain numbers raise an
-    error: if it goes on after that, it is recorded on the numbers.
+    """Call a function. Where it may catch an error that plain numbers raise, and Values do not, it is recorded on the
+    numbers, if it goes on after that.
 
     Raises:
         CaughtError: it may go on, and this run is watched.
     """
-    if type(Value(0.0).data) is not float:  # a recording
-        return function(*args, **named)
-    divided: list[Any] = []
-    with modes.hooked(lambda node: divided.append(node) if _divides_by_zero(node) else None, lambda *_: None):
-        result = function(*args, **named)
-    if not divided:
+    result, may_catch = modes.called(function, args, named)
+    if not may_catch or hasattr(function, "__derivation__") or type(Value(0.0).data) is not float:  # a recording
         return result
-    floats = import_module("wengert.compiler.record.floats")
+    try:
+        floats = import_module("wengert.compiler.record.floats")
+    except ImportError:  # of NumPy, without which nothing is recorded
+        return result
     caught, of_floats = floats.run_as_it_catches(function, fresh(), named)
-    if not caught:
-        _catch[code_of(function)] = False
     return of_floats if caught else result
-
-
-_catch: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # by the code of functions
-
-
-def _may_catch(function: Any) -> bool:
-    """Return True if a function, or one that it names, may catch errors."""
-    code = code_of(function)
-    if type(code) is not CodeType or hasattr(function, "__derivation__"):
-        return False
-    if (catches := _catch.get(code)) is None:
-        catches = _catch[code] = _handles_errors(function, set())
-    return catches
-
-
-def _handles_errors(function: Any, seen: set[Any]) -> bool:
-    code = code_of(function)
-    if type(code) is not CodeType or code in seen:
-        return False
-    seen.add(code)
-    every = [code]
-    for inner in every:
-        every += [x for x in inner.co_consts if type(x) is CodeType]
-    if any(x.co_exceptiontable for x in every):
-        try:
-            bytecode = import_module("wengert.compiler.code.bytecode")
-        except ImportError:  # of NumPy, without which nothing is recorded
-            return False
-        if any(bytecode.bytecode_of(x).catches_errors for x in every):
-            return True
-    names = getattr(function, "__globals__", {})
-    called = {names.get(name) for inner in every for name in inner.co_names if type(names.get(name)) is FunctionType}
-    return any(_handles_errors(x, seen) for x in called)
-
-
-def _divides_by_zero(node: Any) -> bool:
-    if node._row.name != "div":
-        return False
-    by = node._operands[1]
-    return not (by._data if isinstance(by, Value) else by)
 
 
 def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[Any]) -> Any:

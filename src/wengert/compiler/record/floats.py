@@ -88,10 +88,11 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
 
 
 def run_as_it_catches(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[bool, Any]:
-    """Record a run of a function that has divided a Value by zero, on the numbers of the Values among its arguments.
+    """Record a run of a function, which has run with Values, on the numbers of these among its arguments.
 
     Returns:
-        Whether it catches the error that numbers raise, and then its result, with Values.
+        Whether it catches an error that numbers raise, and does not tell numbers from Values; then its result, with
+        Values.
 
     Raises:
         CaughtError: this run is watched.
@@ -100,7 +101,7 @@ def run_as_it_catches(function: Callable[..., Any], args: Sequence[Any], named: 
         raise CaughtError
     given = _Given(function, args, named)
     try:
-        result, _, taken_out = _recorded(function, given)
+        result, _, taken_out = _recorded(function, given, in_place_of_values=True)
     except (Exception, TooLarge):
         return False, None
     return not taken_out, result
@@ -183,7 +184,9 @@ class _Given:
 
 @modes.suspended()
 @np.errstate(all="ignore")
-def _recorded(function: Callable[..., Any], given: _Given) -> tuple[Any, list[Any], list[Guard]]:
+def _recorded(
+    function: Callable[..., Any], given: _Given, in_place_of_values: bool = False
+) -> tuple[Any, list[Any], list[Guard]]:
     """Run the function, and record it; return its result with Values, the leaves of that, and the guards of numbers
     that were taken out: for these alone the recording holds, as if they were constants.
 
@@ -206,7 +209,13 @@ def _recorded(function: Callable[..., Any], given: _Given) -> tuple[Any, list[An
                 break
         if why := watch.effect or watch.change:
             raise Unrecordable(why if watch.effect else f"{why}: {watch.instead}")
-        run = RecordedRun(function, arguments, arguments.example(0), watch, None, fixed=True, given=given.nodes)
+        for_values = given.nodes.keys() if in_place_of_values else None
+        run = RecordedRun(
+            *(function, arguments, arguments.example(0), watch, None),
+            fixed=True,
+            given=given.nodes,
+            for_values=for_values,
+        )
     finally:
         sys.setprofile(profiler)
     parts = Parts(result)

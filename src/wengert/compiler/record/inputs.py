@@ -89,6 +89,7 @@ class Inputs:
             return node, outcome.concrete() if recorder.observes_bools else outcome
         proxy = Number(recorder, number, node)
         proxy.for_value = name in self._for_values
+        proxy.silent = proxy.for_value and not recorder.catches_errors
         if leaf.is_mixed:
             proxy.doubt = self.mixed.setdefault(name, Mixed(recorder, math.prod(leaf.shape)))
             recorder.type_uncertain = True

@@ -133,8 +133,8 @@ class RecordedRun:
         proxies = Proxies(self.recorder, watch, signature.objects(), signature.tells_objects, fixes_floats)
         self.recorder.proxies = proxies
         self.places: Places = proxies.places
-        silent = () if for_values is None or any(map(_catches_errors, watch.ran)) else for_values
-        self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed, given, silent)
+        self.recorder.catches_errors = any(map(_catches_errors, watch.ran))
+        self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed, given, for_values or ())
         result = self._run(function, arguments, example, watch, proxies)
         self.uses_numpy: bool = self.recorder.uses_numpy or watch.before.uses_numpy
         if self.uses_numpy:
@@ -314,7 +314,9 @@ class RecordedRun:
 
 
 def _catches_errors(code: CodeType) -> bool:
-    """Return True for code that may go on after an error of arithmetic."""
+    """Return True for code that may go on after an error of arithmetic, or let a `with` statement do so."""
+    if code.co_name == "__exit__":
+        return not is_standard(code) or code.co_qualname == "suppress.__exit__"
     reads = bytecode_of(code)
     return reads.catches_errors and not (is_standard(code) and reads.attributes.isdisjoint(ERRORS))
 

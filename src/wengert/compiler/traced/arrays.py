@@ -28,6 +28,7 @@ from wengert.compiler.traced.tracers import (
     is_for_value,
     is_traced,
     number_of,
+    one_of,
     recorded,
 )
 from wengert.engine import Value
@@ -389,7 +390,7 @@ def _extreme(own: str, method: str, plain: list[Any], options: dict[str, Any]) -
         rows = plain[0].reshape(-1) if axis is None else np.moveaxis(plain[0], axis, -1)
         row_by_row = rows.reshape(-1, rows.shape[-1]).tolist() if rows.shape[-1] > FEW else ()
         if row_by_row and all(is_alone(functools.reduce(row_of_table, row), row) for row in row_by_row):
-            choose = row_of_table
+            choose = lambda x, y: one_of(row_of_table(x, y), (x, y))  # noqa: E731
     return getattr(np.frompyfunc(choose, 2, 1, identity=None), method)(*plain, **options)
 
 
@@ -493,7 +494,7 @@ def choice(condition: Any, *choices: Any) -> Any:
             return x if c else y
         if kinds[0] is Value:
             return BY_NAME["where"](c.operand(), x, y)
-        return recorded("where", number_of(x if c.number else y), c, x, y)
+        return one_of(recorded("where", number_of(x if c.number else y), c, x, y), (x, y))
 
     merged = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
     if not (isinstance(merged, (np.ndarray, Value)) or is_traced(merged)):

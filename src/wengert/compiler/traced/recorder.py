@@ -126,6 +126,7 @@ class Recorder:
     plain: set[int] = field(default_factory=set)  # the identities of the nodes of arguments that are no Values
     room: int | None = None  # the operations after which the recording is broken off; None for any number
     for_values: bool = False  # the function has run with Values where it gets floats now, and may not ask which
+    catches_errors: bool = True  # the function may go on after an error, which Values do not raise
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger

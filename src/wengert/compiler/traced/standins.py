@@ -38,6 +38,7 @@ from wengert.compiler.traced.tracers import (
     is_for_value,
     is_traced,
     number_of,
+    one_of,
     recorded,
 )
 from wengert.engine import Value
@@ -120,7 +121,7 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         if len(numbers) == 1 and isinstance(numbers[0], int):  # stays an index
             return items[0]
         extremum = _of_values(row, builtin(numbers), items) if is_for_value(items) else None
-        extremum = recorded(row, builtin(numbers), *items) if extremum is None else extremum
+        extremum = one_of(recorded(row, builtin(numbers), *items), items) if extremum is None else extremum
         doubts = [x.doubt for x in items if is_traced(x) and x.doubt]
         if len(kinds) > 1 and is_traced(extremum):  # it has the type of the extreme argument
             doubts.append(functools.partial(_asked_at, running(), extremum.recorder, builtin, items))

@@ -29,7 +29,7 @@ from wengert.ops import BY_NAME, Op, coerce, ieee
 __all__ = ["EXACT", "FINITE", "FLOATS", "NARROW", "PYTHON", "Bool", "Integer", "Nesting", "Number"]
 __all__ += ["Pending", "as_operand"]
 __all__ += ["compared", "computed", "concrete", "converted", "either", "form_of", "is_alone", "is_bool"]
-__all__ += ["TooLarge", "is_for_value", "is_traced", "number_of", "recorded", "values_in"]
+__all__ += ["TooLarge", "is_for_value", "is_traced", "number_of", "one_of", "recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
@@ -56,7 +56,7 @@ UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"]) 
 # fmt: off
 class Number:
 
-    __slots__ = ("_attached", "_node", "doubt", "for_value", "most", "number", "recorder")
+    __slots__ = ("_attached", "_node", "doubt", "for_value", "most", "number", "recorder", "silent")
 
     def __init__(self, recorder: Any, number: Any, node: Any, attached: bool = False) -> None:
         self.recorder: Any = recorder
@@ -65,7 +65,8 @@ class Number:
         self._attached: bool = attached  # gradients would flow through the node
         self.most: float = math.inf  # a bound for its absolute value
         self.doubt: Callable[[], Any] | None = None  # adds the guards that decide its type, if that can vary
-        self.for_value: bool = False  # in place of a Value: arithmetic raises no errors
+        self.for_value: bool = False  # in place of a Value, or one of several numbers of which one is
+        self.silent: bool = False  # arithmetic raises no errors: surely in place of a Value
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -379,7 +380,7 @@ def _number(recorder: Any, result: Any, node: Any, xs: Any) -> Any:
     """Return the traced result of an operation."""
     tracer = Number(recorder, result, node)
     if recorder.for_values:
-        tracer.for_value = is_for_value(xs)
+        tracer.for_value, tracer.silent = is_for_value(xs), _is_silent(xs)
     return tracer
 
 
@@ -391,12 +392,24 @@ def either(how: str, x: Any, y: Any) -> Any:
     if not (type(x) in TRACED or type(y) in TRACED):
         return x if outcome else y
     condition = Bool(_recorder_of((x, y)), outcome, None, (how, x, y))
-    return recorded("where", number_of(x if outcome else y), condition, x, y)
+    return one_of(recorded("where", number_of(x if outcome else y), condition, x, y), (x, y))
 
 
 def is_for_value(xs: Any) -> bool:
     """Return True if one of several numbers is in place of a Value."""
     return any(type(x) in TRACED and x.for_value for x in xs)
+
+
+def _is_silent(xs: Any) -> bool:
+    """Return True if arithmetic with several numbers raises no errors, as one of them is surely in place of a Value."""
+    return any(type(x) in TRACED and x.silent for x in xs)
+
+
+def one_of(result: Any, xs: Any) -> Any:
+    """Return what Python or NumPy has chosen among several numbers: surely a Value only if each of them is one."""
+    if type(result) in TRACED:
+        result.silent = all(type(x) in TRACED and x.silent for x in xs)
+    return result
 
 
 def is_alone(extremum: Any, xs: Any) -> bool:
@@ -498,10 +511,14 @@ def _computed(name: str, *xs: Any) -> Any:
     if name == "pow" and type(numbers[0]) is type(numbers[1]) is int:
         _not_huge(recorder, numbers[0].bit_length() - 1, numbers[1])
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
-    if name == "div" and numbers[1] and recorder.for_values and is_for_value(xs):
+    if name == "div" and numbers[1] and _is_silent(xs):
         divides = False
     if divides and not recorder.guard("ne", xs[1], 0.0):  # Python raises, NumPy does not
         return PYTHON[name](*(map(concrete, xs) if by_numpy else numbers))
+    if name == "pow" and not by_numpy and float in map(type, numbers):
+        power = BY_NAME["pow"](*map(float, numbers))
+        if abs(power) > FINITE and not recorder.guard("within", recorded("pow", power, *xs), FINITE):
+            PYTHON[name](*numbers)  # it raises, unless one of them is infinite
     result = computed(PYTHON[name], *xs)
     if type(result) is np.bool_ and name == "add":
         recorder.refuse("adds bools of NumPy, where they may count or not: write a | b, or int(a) + int(b)")
@@ -532,7 +549,7 @@ def _computed(name: str, *xs: Any) -> Any:
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
-        if not tracer.for_value:
+        if not tracer.silent:
             recorder.guard("within", tracer, FINITE)
         if all(isinstance(x, int) for x in numbers):
             recorder.guard("ge", xs[1], 0.0)  # else an int
