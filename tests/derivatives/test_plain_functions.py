@@ -98,6 +98,7 @@ FUNCTIONS: dict[str, Callable[[Numbers], Any]] = {
     "lgamma": lambda p: math.lgamma(p[0] + 1) * p[1],
     "fabs copysign": lambda p: math.fabs(p[0] - 2.0) + math.copysign(p[1], -1.0) * math.exp(p[2]),
     "fmod": lambda p: math.fmod(p[0] + 3.3, 1.7) * math.exp(p[1]),
+    "remainder": lambda p: math.remainder(p[0] + 3.35, p[1]) * math.exp(p[1]),
     "degrees radians": lambda p: math.degrees(p[0]) + math.radians(p[1]) * math.exp(p[2]),
     "floor ceil": lambda p: math.floor(p[0]) * p[1] + math.ceil(p[2]) * math.exp(p[0]),
     "float": lambda p: float(p[0]) ** 2 + float(p[1]) * math.exp(p[2]),
@@ -111,6 +112,11 @@ FUNCTIONS: dict[str, Callable[[Numbers], Any]] = {
     "pvariance": lambda p: statistics.pvariance(p) * math.exp(p[1]),
     "median": lambda p: statistics.median(p) * math.exp(p[0]),
     "geometric_mean": lambda p: math.exp(statistics.fmean([math.log(x) for x in p])),
+    "harmonic_mean": lambda p: statistics.harmonic_mean(p) + statistics.harmonic_mean(p, [1, 2, 3]),
+    "fmean with weights": lambda p: statistics.fmean(p, [1.0, p[0], 2.0]),
+    "variance about a number": lambda p: statistics.variance(p, 1.0) * statistics.pstdev(p, p[0]),
+    "NormalDist.inv_cdf": lambda p: statistics.NormalDist(p[0], p[1]).inv_cdf(p[2] / 3),
+    "NormalDist.from_samples": lambda p: statistics.NormalDist.from_samples(p).pdf(1.0),
     "NormalDist.pdf": lambda p: statistics.NormalDist(0.5, 2.0).pdf(p[0]) * p[1],
     "NormalDist.cdf": lambda p: statistics.NormalDist(0.5, 2.0).cdf(p[0]) * p[1],
     # NumPy
@@ -199,8 +205,6 @@ def test_they_are_compiled_as_the_function_is(name: str) -> None:
     for point in [*POINTS, *POINTS]:
         compiled(list(point))
         assert gradient(list(point)) == near(differences(function, point))
-    if name == "rosen":  # recorded again and again, as the function is: SciPy looks up the array library at each call
-        return
     specializations = [len(next(iter(f._server.entries.values())).specializations) for f in (compiled, gradient)]
     assert 0 < specializations[1] <= specializations[0]
 
@@ -377,6 +381,10 @@ def test_no_number_leaves_unseen(function: Any, point: Numbers) -> None:
         (lambda x: (math.exp(x) + 1e12) - 1e12, math.exp, 0.5),
         (lambda x: math.exp(-((x / 1e-9) ** 2)), lambda x: -2e18 * x * math.exp(-((x / 1e-9) ** 2)), 2e-9),
         (lambda x: math.exp(x) * len(f"{x:.0f}"), math.exp, 0.3),  # a text that is the same beside it
+        (lambda x: math.fmod(x, 2.0) * math.exp(x), lambda x: 1.0, 0.0),
+        (lambda x: math.remainder(x, 2.0) * math.exp(x), lambda x: 1.0, -0.0),
+        (lambda x: (np.where(np.array([x]) > 0.2, math.exp(x), 0.0) * len(f"{x:.0f}"))[0], math.exp, 0.3),
+        (lambda x: wengert.pick([1.0, math.exp(x)], int(x + 0.9)) * len(f"{x:.0f}"), math.exp, 0.3),
     ],
 )  # fmt: skip
 def test_right_derivatives_at_any_scale_are_given(function: Any, derivative: Any, at: float) -> None:
