@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import wengert
+from tests.derivatives.quotients import differences, near, number
 from wengert import Value
 
 np = pytest.importorskip("numpy")
@@ -163,25 +164,6 @@ FUNCTIONS: dict[str, Callable[[Numbers], Any]] = {
     "formatted": formatted,
 }
 POINTS = [[0.7, 1.3, 1.9], [0.8, 1.1, 1.7], [0.75, 1.41, 2.2], [0.9, 1.2, 1.65], [0.65, 1.35, 2.1], [0.7, 1.3, 1.9]]
-
-
-def number(x: Any) -> float:
-    return float(x.data if isinstance(x, Value) else x)
-
-
-def differences(function: Callable[[Numbers], Any], point: Numbers) -> Numbers:
-    """Difference quotients, extrapolated (Richardson)."""
-
-    def along(n: int, step: float) -> float:
-        low, high = list(point), list(point)
-        low[n], high[n] = point[n] - step, point[n] + step
-        return (number(function(high)) - number(function(low))) / (2 * step)
-
-    return [(4 * along(n, 5e-4) - along(n, 1e-3)) / 3 for n in range(len(point))]
-
-
-def near(want: Any) -> Any:
-    return pytest.approx(want, rel=1e-6, abs=1e-7)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
