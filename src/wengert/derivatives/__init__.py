@@ -7,6 +7,7 @@ from wengert.derivatives.derivation import (
     OnValues,
     Run,
     assembled,
+    called,
     code_of,
     derivations_of,
     directions_of,
@@ -51,6 +52,7 @@ __all__ = [
 ]
 __all__ += [
     "assembled",
+    "called",
     "code_of",
     "derivations_of",
     "directions_of",
