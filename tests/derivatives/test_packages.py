@@ -170,6 +170,14 @@ def test_they_are_compiled_as_the_functions_are(name: str) -> None:
     assert of_gradient <= of_function or not of_function
 
 
+def test_the_derivative_of_a_long_function_is_soon_compiled() -> None:
+    """Uncompiled it is recorded at each call, which takes as long as many runs of the function itself."""
+    gradient = wengert.compile(wengert.grad(FUNCTIONS["distance"][0]))
+    for n in range(40):
+        gradient([40.6, -73.8 + 0.1 * n, 51.6, -0.5])
+    assert specializations(gradient) == [1]
+
+
 def test_a_geodesic_has_the_slopes_that_its_azimuths_say() -> None:
     """Of a distance on an ellipsoid the derivatives are known: a step to the north is longer by its cosine."""
     for point in PLACES:
