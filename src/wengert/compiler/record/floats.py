@@ -30,8 +30,7 @@ from wengert.derivatives import CaughtError, Numbers, code_of, derivations_of, f
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError, OperationError, WengertError
 from wengert.graph import Graph
-from wengert.ops import Op
-from wengert.ops.table import pick
+from wengert.ops import BY_NAME, Op
 
 __all__ = ["MARK", "run_as_it_catches", "run_on_floats"]
 
@@ -39,6 +38,7 @@ MARK = "_of_floats"  # an attribute of errors of a watched run, in which no othe
 
 STEP = 1e-4  # by which a number is moved, relative
 ROUNDING = 1e-14  # relative, of a result that is computed in another order
+PICK = BY_NAME["pick"]
 
 
 def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], problem: Exception) -> Any:
@@ -252,6 +252,6 @@ def _computed(op: Op, xs: Sequence[float]) -> float:
     """Compute an operation anew; nan for one that is made by hand, whose value is not known elsewhere."""
     if op.value is not None:
         return op.value(*xs)
-    if op is pick:
+    if op is PICK:
         return xs[int(xs[-1])]
     return float(HOLDS[op.name](*xs)) if op.name in HOLDS else math.nan

@@ -8,9 +8,8 @@ from itertools import pairwise
 from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple
 
-from wengert import modes
+from wengert import derivatives, modes
 from wengert.derivatives import called, takes_floats
-from wengert.derivatives.grad import value_and_grad
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.graph import Graph
@@ -112,7 +111,7 @@ def _sample(f: Callable[[Any], Any], low: float, high: float) -> tuple[list[_Poi
     An interval is halved if its middle is not on the line between its ends, breadth first, until the curve looks
     straight or the interval is very small.
     """
-    both = value_and_grad(f)
+    both = derivatives.grad.value_and_grad(f)
     points = [_at(f, both, low + (high - low) * i / STEPS) for i in range(STEPS + 1)]
     most = [_fence(p[k] for p in points) for k in (1, 2)]
     torn: list[set[float]] = [set(), set()]
