@@ -138,6 +138,7 @@ FUNCTIONS: dict[str, Callable[[Numbers], Any]] = {
     "np.reshape": lambda p: float((np.array([*p, *p]).reshape(2, 3).T @ np.ones(2) * math.exp(p[0])).sum()),
     "np.zeros": filled,
     "np.asarray": lambda p: float((np.asarray(p, dtype=float) ** 2).sum() * math.exp(p[0])),
+    "np.asanyarray": lambda p: float((np.asanyarray(p, dtype=float) ** 2).sum() * math.exp(p[0])),
     "np.array": lambda p: float(np.array([*p, 1], dtype=np.float64).prod() * math.exp(p[0])),
     "np.zeros_like": lambda p: float((np.zeros_like(np.array(p)) + np.array(p)).sum() * math.exp(p[0])),
     "np.log1p": lambda p: float(np.log1p(np.exp(-np.array(p))).sum()),

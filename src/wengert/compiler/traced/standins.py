@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from random import Random
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -413,7 +413,7 @@ def _mean_and_stdev(data: Any) -> Any:
 def _normal_ppf(p: Any, mean: Any, stdev: Any) -> Any:
     """Return the function in C behind `NormalDist.inv_cdf`, which has checked its operands."""
     if not is_traced(p) and not any(map(is_traced, (mean, stdev))):
-        return OF_NORMAL(p, mean, stdev)
+        return statistics.NormalDist(mean, stdev).inv_cdf(p)
     return _standard_ppf(p) * stdev + mean
 
 
@@ -500,13 +500,15 @@ STANDINS |= {id(f): _Elementwise(f) for f in vars(np).values() if isinstance(f, 
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
 STANDINS[id(id)] = _number_of_object
 STANDINS |= {id(f): _identity(f) for f in (operator.is_, operator.is_not)}
-OF_NORMAL: Any = statistics._normal_dist_inv_cdf  # type: ignore[attr-defined]  # of C
-_fail_neg: Any = statistics._fail_neg  # type: ignore[attr-defined]
 _standard_ppf = _function(statistics.NormalDist().inv_cdf, "normal_ppf")
-STANDINS[id(OF_NORMAL)] = _normal_ppf
 OF_PYTHON: dict[Any, Any] = {f: _mean(f) for f in (statistics.mean, statistics.fmean)}  # by functions in Python
-OF_PYTHON |= {statistics.harmonic_mean: _harmonic_mean, statistics._mean_stdev: _mean_and_stdev}  # type: ignore[attr-defined]
-OF_PYTHON[_fail_neg] = _fail_neg  # a generator of the harmonic mean, which is closed after it
+OF_PYTHON[statistics.harmonic_mean] = _harmonic_mean
+for _name, _standin in (("_mean_stdev", _mean_and_stdev), ("_fail_neg", None), ("_normal_dist_inv_cdf", _normal_ppf)):
+    _helper = getattr(statistics, _name, None)
+    if type(_helper) is FunctionType:  # that of the harmonic mean is a generator, which is closed after it
+        OF_PYTHON[_helper] = _standin or _helper
+    elif _helper is not None:
+        STANDINS[id(_helper)] = _standin
 OF_PYTHON |= {
     f: _spread(f, of_sample, is_root)
     for f, of_sample, is_root in (
@@ -651,5 +653,5 @@ for _own, _numpy in (
     STANDINS |= {id(f): _in_place_of(f, _own) for f in (_own, _numpy)}
 for _name in ("empty", "empty_like", "ones", "ones_like", "zeros", "zeros_like"):
     STANDINS[id(getattr(np, _name))] = _filled(getattr(np, _name))
-for _name in ("array", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
+for _name in ("array", "asanyarray", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
     STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))
