@@ -101,7 +101,6 @@ FUNCTIONS: dict[str, tuple[Callable[[Numbers], Any], list[Numbers]]] = {
     "simpson": (lambda p: float(scipy_integrate.simpson(np.exp(np.array(p)))), POINTS),
     "trapezoid": (lambda p: float(scipy_integrate.trapezoid(p, QS)) ** 2, POINTS),
     "fixed_quad": (integral, POINTS),
-    "lagrange": (lambda p: float(scipy_interpolate.lagrange([0.0, 1.0, 2.0], p)(p[0])), POINTS),
     "krogh_interpolate": (lambda p: float(scipy_interpolate.krogh_interpolate([0.0, 1.0, 2.0], p, 0.5)), POINTS),
     "interp1d": (lambda p: float(scipy_interpolate.interp1d([0.0, 1.0, 2.0], p)(0.5)), POINTS),
     "gausspulse": (lambda p: float(scipy_signal.gausspulse(p[0] / 10, fc=2.0)), POINTS),

@@ -634,6 +634,17 @@ def _laying_out(function: Any) -> Callable[..., Any]:
     return call
 
 
+def _result_type(*xs: Any) -> Any:
+    """Return NumPy's `result_type`, which asks for types alone."""
+
+    def plain(x: Any) -> Any:
+        if is_traced(x) and x.doubt:
+            x.doubt()
+        return x.number if is_traced(x) else x.dtype if type(x) is TracedArray else x
+
+    return np.result_type(*map(plain, xs))
+
+
 def _memoryview(x: Any) -> Any:
     if type(x) is TracedArray:
         refuse_layout("memoryview")
@@ -642,7 +653,7 @@ def _memoryview(x: Any) -> Any:
 
 for _name in ("asfortranarray", "ascontiguousarray", "require"):
     STANDINS[id(getattr(np, _name))] = _laying_out(getattr(np, _name))
-STANDINS[id(memoryview)] = _memoryview
+STANDINS |= {id(memoryview): _memoryview, id(np.result_type): _result_type}
 for _name in ("all", "any", "cumsum", "mean", "prod", "std", "sum", "var"):
     STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
 STANDINS |= {id(np.quantile): quantile(np.quantile, 1), id(np.percentile): quantile(np.percentile, 100)}
@@ -653,5 +664,5 @@ for _own, _numpy in (
     STANDINS |= {id(f): _in_place_of(f, _own) for f in (_own, _numpy)}
 for _name in ("empty", "empty_like", "ones", "ones_like", "zeros", "zeros_like"):
     STANDINS[id(getattr(np, _name))] = _filled(getattr(np, _name))
-for _name in ("array", "asanyarray", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
+for _name in "array asanyarray asarray atleast_1d atleast_2d atleast_3d concatenate full hstack stack vstack".split():
     STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))
