@@ -61,7 +61,6 @@ TRIANGLES = [[10.0, 20.0, 11.0, 25.0, 14.0, 22.0], [-10.5, 20.0, -11.0, 25.5, -7
 COLOURS = [[0.2, 0.5, 0.7], [0.9, 0.3, 0.2], [0.1, 0.2, 0.4]]
 SHADES = [[30.0, 60.0, 50.0], [200.0, 40.0, 60.0], [120.0, 80.0, 30.0], [300.0, 70.0, 70.0]]
 LOANS = [[0.05, 10.0, 1000.0, -10.0], [0.06, 12.0, 1100.0, 0.0], [0.021, 30.0, 9e5, 100.0]]
-FLOWS = [[-100.0, 39.0, 59.0, 55.0], [-90.0, 39.0, 50.0, 55.0], [-100.0, 60.0, 20.0, 45.0]]
 POINTS = [[0.7, 1.3, 1.9], [0.8, 1.1, 1.7], [0.75, 1.41, 2.2], [0.9, 1.2, 1.65]]
 QS = [1.0, 2.0, 5.0]
 
@@ -86,8 +85,6 @@ FUNCTIONS: dict[str, tuple[Callable[[Numbers], Any], list[Numbers]]] = {
     "ppmt": (lambda p: float(npf.ppmt(p[0] / 12, 3, 12 * p[1], p[2])), LOANS),
     "pv": (lambda p: float(npf.pv(p[0], p[1], -p[2], p[3])), LOANS),
     "rate": (lambda p: float(npf.rate(10.0, -p[1] * 15, p[2], 0.0)), LOANS[:2]),
-    "npv": (lambda p: float(npf.npv(0.08, p)) + float(npf.npv(p[1] / 1e3, p)), FLOWS),
-    "mirr": (lambda p: float(npf.mirr(p, 0.05, 0.06)), FLOWS),
     # statistics
     "linear_regression": (lambda p: statistics.linear_regression(QS, p).slope * p[0], POINTS),
     "covariance": (lambda p: statistics.covariance(QS, p) * p[0], POINTS),

@@ -664,5 +664,6 @@ for _own, _numpy in (
     STANDINS |= {id(f): _in_place_of(f, _own) for f in (_own, _numpy)}
 for _name in ("empty", "empty_like", "ones", "ones_like", "zeros", "zeros_like"):
     STANDINS[id(getattr(np, _name))] = _filled(getattr(np, _name))
-for _name in "array asanyarray asarray atleast_1d atleast_2d atleast_3d concatenate full hstack stack vstack".split():
+for _name in ("array", "asanyarray", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "concatenate", "full",
+              "hstack", "stack", "vstack"):  # fmt: skip
     STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))
