@@ -315,3 +315,25 @@ def test_a_property_that_hides_a_slot_is_not_read_by_looking() -> None:
     for _ in range(4):
         assert compiled(0.5) == pytest.approx(math.exp(0.5) * len(vars(OPTIONS)))
     assert of_settings["computed"].asked == 0
+
+
+class Cell:
+    __slots__ = ("width",)
+    KINDS, scale = ("a", "b"), 2.0
+
+    def area(self) -> float:
+        return self.width * self.width * self.scale
+
+
+def test_an_object_with_slots_alone_has_the_attributes_of_its_class() -> None:
+    cell = Cell()
+    cell.width = 3.0
+    compiled = wengert.compile(lambda x: math.exp(x) * cell.scale * len(cell.KINDS) + x * cell.area())
+    for x in (0.5, 0.6, 0.7):
+        assert compiled(x) == pytest.approx(math.exp(x) * 4.0 + x * 18.0)
+    Cell.scale = 3.0
+    try:
+        assert [compiled(x) for x in (0.5, 0.6)] == pytest.approx([math.exp(x) * 6.0 + x * 27.0 for x in (0.5, 0.6)])
+    finally:
+        Cell.scale = 2.0
+    assert specializations(compiled) == [1]

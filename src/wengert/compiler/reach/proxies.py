@@ -444,6 +444,8 @@ class Proxies:
 
     def _overridable(self, kind: type) -> list[str]:
         """List those class attributes that an attribute of an object would override."""
+        if not kind.__dictoffset__:  # one with slots alone holds nothing else
+            return []
         if kind not in self._overridables:
             attributes = [(n, of_class(kind, n)) for n in self.mentioned if n[:2] != "__"]
             self._overridables[kind] = [n for n, thing in attributes if thing is not MISSING and not is_data(thing)]
