@@ -376,7 +376,7 @@ OTHERWISE = {
         "mean", "stdev", "pvariance", "harmonic_mean", "variance about a number", "NormalDist.from_samples",
     ],
     "`TypeError` of NumPy or SciPy: not supported for the input types": [
-        "np.std", "np.var mean", "np.interp", "erf of SciPy", "expit", "gammaln", "fixed_quad",
+        "np.std", "np.var mean", "np.interp", "np.result_type", "erf of SciPy", "expit", "gammaln", "fixed_quad",
     ],
     "`OperandError`: `v % w` of a Value": ["rgb_to_hsv", "rgb_to_hls", "unwrap"],
     "its own `TypeError`": ["only floats"],
