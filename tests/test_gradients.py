@@ -419,3 +419,37 @@ def test_threads_that_share_inner_nodes() -> None:
 
     together(*[lambda r=root: [r.backward() for _ in range(250)] for root in roots])
     assert x.grad == pytest.approx(1000 * once, rel=1e-12)
+
+
+def test_the_root_of_a_sum_of_squares_of_zeros_is_a_length() -> None:
+    """It has the slope 0 there, as hypot; other roots of 0 have an infinite one, and other functions their own."""
+    lengths: list[Callable[[Any, Any], Any]] = [
+        lambda x, y: (x * x + y * y).sqrt(),
+        lambda x, y: (x**2 + 0.0 + y.square() / 3.0) ** 0.5,
+        lambda x, y: wengert.sum([2.0 * (x * x), x * x * 3.0, 0.0, y**4]).sqrt(),
+        lambda x, y: wengert.mean([2.0 * x * x, y * (3.0 * (y * 5.0))]).sqrt(),
+        lambda x, y: wengert.dot([x, y], [x, y], y * y).sqrt(),
+    ]
+    others: list[Callable[[Any, Any], Any]] = [
+        lambda x, y: x.sqrt(),
+        lambda x, y: (x * 2.0 + y * y) ** 0.5,
+        lambda x, y: (x * y).sqrt(),
+        lambda x, y: (-1.0 * (x * x)).sqrt(),
+        lambda x, y: (x * x - y * y).sqrt(),
+        lambda x, y: wengert.dot([x, y], [y, x]).sqrt(),
+        lambda x, y: (x**3).sqrt(),
+        lambda x, y: (x * x).cbrt(),
+        lambda x, y: (x * x).log(),
+    ]
+    for functions, expected in ((lengths, [0.0, 0.0]), (others, None)):
+        for function in functions:
+            x, y = Value(0.0), Value(0.0)
+            function(x, y).backward()
+            assert [x.grad, y.grad] == expected or (expected is None and not math.isfinite(x.grad + y.grad))
+    x, y = Value(3.0), Value(4.0)
+    lengths[0](x, y).backward()
+    assert [x.grad, y.grad] == pytest.approx([0.6, 0.8])
+    tiny = Value(1e-200)
+    (tiny * tiny).sqrt().backward()  # the square has lost it: it is not 0
+    assert tiny.grad == math.inf
+    assert (0.0**0.5, (0.0 * Value(1.0) + 4.0).sqrt().data) == (0.0, 2.0)

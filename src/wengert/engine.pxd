@@ -1,7 +1,7 @@
 cimport cython
 from wengert.ops cimport ieee
 from wengert.node cimport Node, is_many, refuse, settle
-cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LEFT, CODE, _pins, _closures
+cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, WHERE, HAND, LEFT, CODE, _pins, _closures
 cdef long long _walks, WALK
 cdef double TINY, inf
 cdef object _hooks
@@ -24,13 +24,14 @@ cdef object _power(double x, double y, left, right, mod)
 cpdef Many _many(int code, arguments, Many by_hand=*, bint over_leaves=*)
 cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
-@cython.locals(node=Value)
-cpdef list tape(list roots, bint reset=*)
+@cython.locals(node=Value, taken=int)
+cpdef list tape(list roots, bint reset=*, bint untaken=*)
 cdef inline bint _is_over_leaves(Node node) noexcept
+cdef inline int _taken(Many node) noexcept
 cdef inline int _save_gradient(Node leaf) noexcept
 cdef inline double _saved_gradient(Node leaf) noexcept
 cdef inline int _meet(Node x, list found, bint reset) except -1
 @cython.locals(node=Value)
 cdef int _backward_pass(Value root, double gradient) except -1
-@cython.locals(i=Py_ssize_t, operand=ieee.Item)
+@cython.locals(i=Py_ssize_t, taken=int, operand=ieee.Item)
 cdef inline int _chain_rule(Node node) except -1

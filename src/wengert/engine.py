@@ -6,8 +6,8 @@ every node below a result in the order of creation, walks the list backwards and
 
     operand.grad += partial * node.grad
 
-Python runs this file as it is, and Cython compiles the same file: `engine.pxd` declares which names are C numbers, and
-`ieee` is Python's arithmetic or C's. The most frequent operations of the table `ops/table.py` are written out here.
+Python runs this file as it is, and Cython compiles it: `engine.pxd` declares which names are C numbers, and `ieee` is
+Python's arithmetic or C's. The most frequent operations of the table `ops/table.py` are written out here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError, no_graph
 from wengert.functions import Functions
-from wengert.node import CODE, WALK, Node, is_many, kind, no_remainder, refuse, settle
+from wengert.node import CODE, WALK, Node, is_many, kind, no_remainder, refuse, root_slope, settle
 from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee, prefer_methods
 from wengert.ops.ieee import Int, Nodes, cython
 
@@ -29,9 +29,9 @@ if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
 __all__ = ["Many", "Value", "compiled", "dot", "pin", "set_hooks", "tape", "walking"]
 
 LEAF, ADD, SUB, MUL, DIV, POW, NEG = [BY_NAME[name].code for name in ("leaf", "add", "sub", "mul", "div", "pow", "neg")]
-RELU, EXP, LOG, TANH, DOT, HAND = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "dot", "by hand")]
+RELU, EXP, LOG, TANH, SQRT = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "sqrt")]
+DOT, WHERE, HAND = [BY_NAME[name].code for name in ("dot", "where", "by hand")]
 compiled: bool = bool(ieee.COMPILED)  # True in the compiled engine
-
 _walks = 0  # the number of walks so far: each walk marks the nodes it meets with its own number
 _hooks = None  # called with each new node, and with each root before backward(): see modes.py
 walking: Any = threading.RLock()  # one walk at a time, since walks leave marks on the nodes
@@ -130,20 +130,16 @@ class Many(Value):
 ieee.recycle(Value, Many, kind)  # sets their deallocation: a chain of millions is freed without recursion
 prefer_methods(Value)
 
-
 def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:
-    node._made = ieee.tick() | code
+    node._made, node._mark = ieee.tick() | code, 0
     node._data, node._grad = data, 0.0
     node._a, node._b = a, b
     node._da, node._db = da, db
-    node._mark = 0
-
 
 def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
     node: Value = ieee.new(Value)
     _fill(node, code, data, x, None, dx, 0.0)
     return node if (hooks := _hooks) is None or not ieee.no_error() else hooks.node_hook(node)
-
 
 def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, dx: float, dy: float) -> Any:
     """Make the node of a binary operation. A constant operand is stored in the field of its unused partial."""
@@ -174,7 +170,7 @@ def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
 def _power(x: float, y: float, left: Any, right: Any, mod: Any) -> Any:
     z = ieee.power(x, y)
     q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
-    dx, dy = y * q, 0.0  # for a constant exponent
+    dx, dy = root_slope(left, y * q, y == 0.5) if x == 0.0 else y * q, 0.0  # for a constant exponent
     lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < inf)
     if (isinstance(right, Value) or y == 0.0 or lost) and ieee.no_error():
         dx, dy = TABLE[POW].partials(z, x, y)
@@ -185,8 +181,7 @@ def _many(code: Int, arguments: Any, by_hand: Any = None, over_leaves: bool = Fa
     """Make a node with many operands, Values and floats, but leave its value to the caller."""
     node: Many = cython.cast(Many, ieee.new_many(Value) if by_hand is None else by_hand)
     _fill(node, code, 0.0, None, None, 0.0, float(over_leaves))
-    node._all = tuple(arguments)
-    node._partials = ieee.floats(len(node._all))
+    node._all, node._partials = tuple(arguments), ieee.floats(len(arguments))
     if by_hand is None:  # a node made by hand may be part of a cycle
         ieee.untrack(node._all)
     return node
@@ -199,12 +194,11 @@ def _apply(op: Op, arguments: Nodes) -> Any:
     if not 0 < code < len(TABLE) or TABLE[code].arity != arity or (arity or len(xs)) != len(xs):
         raise op.misfit(len(xs))
     data = float(op.value(*xs))
-    partials = op.partials(data, *xs)
-    slopes = tuple(partials) if isinstance(partials, (tuple, list)) else (partials,)
+    slopes = op.partials_at(data, xs)
     if len(slopes) != len(xs):
-        raise OperationError(f"{op.name}: expected a partial derivative for each operand, not {partials!r:.60}")
+        raise OperationError(f"{op.name}: expected a partial derivative for each operand, not {slopes!r:.60}")
     if arity == 1:
-        return _unary(code, data, arguments[0], float(slopes[0]))
+        return _unary(code, data, arguments[0], root_slope(arguments[0], float(slopes[0]), code == SQRT))
     if arity == 2:
         return _binary(code, data, xs[0], xs[1], arguments[0], arguments[1], float(slopes[0]), float(slopes[1]))
     node: Many = _many(code, arguments)
@@ -255,23 +249,24 @@ def _operand(x: Any) -> float:
 
 
 # -- walking the graph ------------------------------------------------------------------------------------------------
-
 # To keep nodes small, the fields of partials that a kind of node does not use hold something else.
 def _save_gradient(leaf: Node) -> None: leaf._da = leaf._grad  # accumulated by earlier calls
 def _saved_gradient(leaf: Node) -> float: return leaf._da
 def _is_over_leaves(node: Node) -> bool: return node._db != 0.0
+def _taken(node: Many) -> int: return 0 if node._made & CODE != WHERE else 1 if node._partials[1] != 0.0 else 2
 
 
-def tape(roots: Nodes, reset: bool = False) -> Nodes:
+def tape(roots: Nodes, reset: bool = False, untaken: bool = False) -> Nodes:
     """List the roots and every node below them in the order of creation, which is a topological order.
 
     An operand is made before the result that uses it, so each node follows its operands. With `reset` all gradients
-    become 0, after the leaves have saved theirs.
+    become 0, after the leaves have saved theirs, and what only `untaken` sides of choices read is not listed.
     """
     global _walks
     lone: Any = None
+    others: Any = None  # the sides that no gradient flows into
     found: Nodes = []
-    _walks += 1
+    _walks += not untaken
     for node in roots:
         if node is None:
             raise OperandError("the root of a graph is a Value, not None")
@@ -287,12 +282,19 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
             _meet(node._b, found, reset)  # the call of which it is one of several results
         elif node._made & CODE != LEAF:
             many: Many = cython.cast(Many, node)
-            for x in many._all:
+            taken = _taken(many) if reset and not untaken else 0
+            if taken:
+                others = others or []
+                others += [x for x in many._all if isinstance(x, Value)]
+            for x in many._all[taken : taken + 1] if taken else many._all:
                 if isinstance(x, Value):
                     _meet(x, found, reset)
+    if others:
+        for node in tape(others, True, True):
+            if node._made & CODE == LEAF:
+                node._grad = _saved_gradient(node)
     ieee.sort(found)
     return found
-
 
 def _meet(x: Node, found: Nodes, reset: bool) -> None:
     last = x._mark & WALK
@@ -303,7 +305,6 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
             if x._made & CODE == LEAF:
                 _save_gradient(x)
             x._grad = 0.0
-
 
 def _backward_pass(root: Value, gradient: float) -> None:
     if _closures:
@@ -316,7 +317,6 @@ def _backward_pass(root: Value, gradient: float) -> None:
         _chain_rule(node)
         if node._made & CODE == LEAF:
             node._grad += _saved_gradient(node)  # once the sum of this call is complete
-
 
 def _chain_rule(node: Node) -> None:
     """Add to the gradient of each operand of a node what it contributes."""
@@ -331,8 +331,8 @@ def _chain_rule(node: Node) -> None:
         node._push()  # type: ignore[attr-defined]  # calls a user's closure
     elif node._made & CODE != LEAF:
         many: Many = cython.cast(Many, node)
-        arguments, partials = many._all, many._partials  # read once: there may be 100,000 operands
-        for i in range(len(arguments)):
+        arguments, partials, taken = many._all, many._partials, _taken(many)  # read once: there may be 100,000 operands
+        for i in range(taken, taken + 1 if taken else len(arguments)):
             operand = ieee.at(arguments, i, Value)
             if ieee.held(operand):
                 operand._grad += partials[i] * g
@@ -342,7 +342,6 @@ def pin(change: Int, closures: Int = 0, others: Int = 1) -> None:
     """Count a Graph or a closure that begins (1) or ends (-1), under the lock `walking`; others=0 resets the counts."""
     global _closures, _pins
     _pins, _closures = others * _pins + change, others * _closures + closures
-
 
 def set_hooks(hooks: Any) -> None:
     """Replace each new node by what `hooks.node_hook` returns; call `pre_backward_hook` before each backward()."""

@@ -78,7 +78,8 @@ class KeywordError(ArgumentError, TypeError):
 
 
 class NonFiniteError(WengertError, ArithmeticError):
-    """A nan or an infinity came up under `wengert.strict` or `wengert.detect_anomaly`.
+    """A nan or an infinity came up under `wengert.strict` or `wengert.detect_anomaly`; or under `strict` a second
+    derivative at a kink, which is none.
 
     Attributes:
         anomaly: the operation, its operands and the line; see `wengert.checking.anomalies.Anomaly`. After an error in

@@ -22,11 +22,11 @@ from wengert.ops.ieee import Array, Int, Nodes, cython
 if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Curvature", "Graph", "Instruction", "copy"]
+__all__ = ["Curvature", "Graph", "Instruction", "copy", "is_untaken", "reached"]
 
 ADD, SUB, MUL, DIV, POW, NEG = [BY_NAME[name].code for name in ("add", "sub", "mul", "div", "pow", "neg")]
 RELU, EXP, LOG, TANH, DOT, HAND = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "dot", "by hand")]
-SUM, MEAN = BY_NAME["sum"].code, BY_NAME["mean"].code
+SUM, MEAN, WHERE = BY_NAME["sum"].code, BY_NAME["mean"].code, BY_NAME["where"].code
 REACHED, VARYING, TURNING = 1, 2, 4  # of a cotangent: there is one; it depends on inputs; it has a tangent
 PLACE = 1 << 39  # marks an index stored in place of a walk's number: no walk has a number this high
 
@@ -167,9 +167,11 @@ class Graph:
         partials, last = self.partials if absolute else self._local_partials, len(self.values)
         for place in reversed([] if absolute else self._results):
             if first <= place < last:
-                _pull_back(self.starts, self.operands, partials, sums, reached, first, place + 1, last, False)
+                _pull_back(
+                    self.codes, self.starts, self.operands, partials, sums, reached, first, place + 1, last, False
+                )
                 last = self._pull_results_back(place, sums, reached, first)
-        _pull_back(self.starts, self.operands, partials, sums, reached, first, first, last, absolute)
+        _pull_back(self.codes, self.starts, self.operands, partials, sums, reached, first, first, last, absolute)
         return sums
 
     def _pull_results_back(self, last: int, sums: Any, reached: bytearray, first: int) -> int:
@@ -201,7 +203,7 @@ class Graph:
         for place, tangent in tangents.items():
             sums[place] = tangent
             reached[place] = True
-        _push_forward(self.starts, self.operands, self.partials, sums, reached)
+        _push_forward(self.codes, self.starts, self.operands, self.partials, sums, reached)
         return sums
 
     def curvature(self, inputs: Iterable[int], rule: Callable[[Value], Sequence[Any]]) -> tuple[Curvature, list[Any]]:
@@ -240,12 +242,25 @@ class Graph:
         for place, tangent in tangents.items():
             moved[place] = tangent
             moving[place] = True
-        starts, operands, partials = self.starts, self.operands, self.partials
+        codes, starts, operands, partials = self.codes, self.starts, self.operands, self.partials
         terms, columns, weights = curvature
-        _push_forward(starts, operands, partials, moved, moving)
+        _push_forward(codes, starts, operands, partials, moved, moving)
         sums[root], reached[root] = 1.0, REACHED
         _pull_back_twice(
-            starts, operands, partials, moved, moving, terms, columns, weights, sums, turned, reached, first, root
+            codes,
+            starts,
+            operands,
+            partials,
+            moved,
+            moving,
+            terms,
+            columns,
+            weights,
+            sums,
+            turned,
+            reached,
+            first,
+            root,
         )
         return turned
 
@@ -357,7 +372,28 @@ def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, par
                     partials[at + i] = many._partials[i] if slopes is None else slopes[i]
 
 
+def is_untaken(code: Int, partial: float) -> bool:
+    """Return True for an operand that a choice does not take: as if it were none, no derivative flows there."""
+    return code == WHERE and partial == 0.0
+
+
+def reached(graph: Graph) -> bytearray:
+    """Return for each instruction 1 if a derivative of the outputs reaches it, and 0 if only sides of choices that are
+    not taken read it, or conditions.
+    """
+    flags = bytearray(len(graph))
+    for place in graph.outputs:
+        flags[place] = 1
+    codes, starts, operands, partials = graph.codes, graph.starts, graph.operands, graph.partials
+    for place in reversed(range(len(graph))):
+        for at in range(starts[place], starts[place + 1] if flags[place] else starts[place]):
+            if operands[at] >= 0 and not is_untaken(codes[place], partials[at]):
+                flags[operands[at]] = 1
+    return flags
+
+
 def _pull_back(
+    codes: Array,
     starts: Array,
     operands: Array,
     partials: Array,
@@ -375,18 +411,18 @@ def _pull_back(
         if reached[place]:
             for at in range(starts[place], starts[place + 1]):
                 x = operands[at]
-                if x >= first:
+                if x >= first and not is_untaken(codes[place], partials[at]):
                     term = partials[at] * sums[place]
                     sums[x] += ieee.fabs(term) if absolute else term
                     reached[x] = 1
 
 
-def _push_forward(starts: Array, operands: Array, partials: Array, sums: Array, reached: Array) -> None:
+def _push_forward(codes: Array, starts: Array, operands: Array, partials: Array, sums: Array, reached: Array) -> None:
     """Apply the chain rule forwards, for the instructions that depend on a given one."""
     for place in range(len(reached)):
         for at in range(starts[place], starts[place + 1]):
             x = operands[at]
-            if x >= 0 and reached[x]:
+            if x >= 0 and reached[x] and not is_untaken(codes[place], partials[at]):
                 sums[place] += partials[at] * sums[x]
                 reached[place] = 1
 
@@ -440,7 +476,8 @@ def _write_terms(
             inverse = ieee.power(x, exponent - 1.0)
             slope = ieee.power(x, exponent - 2.0) if x == 0.0 else ieee.divide(inverse, x)
             lost = x != 0.0 and not (ieee.fabs(inverse) > TINY and TINY < ieee.fabs(slope) < inf)
-            if lost or exponent == 1.0 or exponent - 1.0 + 1.0 != exponent:
+            is_root = x == 0.0 and exponent == 0.5  # perhaps of a sum of squares
+            if lost or is_root or exponent == 1.0 or exponent - 1.0 + 1.0 != exponent:
                 slopes = rule(node)
             elif exponent != 0.0:
                 column, weight = operands[at], exponent * ((exponent - 1.0) * slope)
@@ -474,6 +511,7 @@ def _is_tiny(x: float) -> bool:
 
 
 def _pull_back_twice(
+    codes: Array,
     starts: Array,
     operands: Array,
     partials: Array,
@@ -497,7 +535,7 @@ def _pull_back_twice(
             x, slope = operands[at], partials[at]
             varies = terms[at] < terms[at + 1]
             dropped = g == 0.0 and not state & VARYING and ieee.fabs(slope) < inf and (varies or slope != 1.0)
-            dropped = dropped or (not varies and slope == 0.0 and ieee.fabs(g) < inf)
+            dropped = dropped or (not varies and slope == 0.0 and ieee.fabs(g) < inf) or is_untaken(codes[place], slope)
             if x >= first and not dropped:
                 sums[x] += slope * g
                 reached[x] |= state | VARYING if varies else state

@@ -14,10 +14,12 @@ from typing import Any
 from wengert import engine
 from wengert._forks import in_child
 
-__all__ = ["eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded", "shown", "suspended", "watched"]
+__all__ = ["at_kink", "eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded", "shown", "suspended"]
+__all__ += ["watched", "watches_kinks"]
 
 NodeHook = Callable[[Any], object]  # called with each new node
 PreBackwardHook = Callable[[Any, Any], object]  # called with a root and its gradient before backward(); may raise
+KinkHook = Callable[[Any], object]  # called with a node at a kink of which a second derivative is asked; may raise
 
 
 class _Modes(threading.local):
@@ -27,17 +29,17 @@ class _Modes(threading.local):
     eager_only: bool = False
     blocks: int = 0  # the number of this thread's blocks that need the engine's hooks
     asked: int = 0  # the number of all its blocks
-    hooks: tuple[tuple[NodeHook, PreBackwardHook], ...] = ()  # the innermost block's first
+    hooks: tuple[tuple[NodeHook, PreBackwardHook, KinkHook | None], ...] = ()  # the innermost block's first
 
     def node_hook(self, node: Any) -> Any:
         """Call the hooks with a new node; return the node that replaces it, under `no_grad()` a leaf."""
-        for look, _ in self.hooks:
+        for look, _, _ in self.hooks:
             look(node)
         return node.detach() if self.grad_disabled else node
 
     def pre_backward_hook(self, root: Any, gradient: Any) -> None:
         """Call the hooks before a backward(), which they prevent by raising."""
-        for _, check in self.hooks:
+        for _, check, _ in self.hooks:
             check(root, gradient)
 
 
@@ -85,17 +87,32 @@ def _in_child() -> None:
 in_child(_in_child)
 
 
-def hooked(node_hook: NodeHook, pre_backward_hook: PreBackwardHook) -> AbstractContextManager[None]:
-    """Call one hook with every node that this thread makes, and the other with each root before its `backward()`.
+def hooked(
+    node_hook: NodeHook, pre_backward_hook: PreBackwardHook, kink_hook: KinkHook | None = None
+) -> AbstractContextManager[None]:
+    """Call one hook with every node that this thread makes, another with each root before its `backward()`, and a third
+    with each node at a kink when a derivative is made that can be differentiated.
 
     The node still has its operands, also under `no_grad()`. Compiled functions run operation by operation.
     """
-    return _changed(hooks=((node_hook, pre_backward_hook), *_modes.hooks))
+    return _changed(hooks=((node_hook, pre_backward_hook, kink_hook), *_modes.hooks))
 
 
 def shown(node: Any) -> Any:
     """Call the hooks of this thread with a node that was made by hand."""
     return _modes.node_hook(node)
+
+
+def watches_kinks() -> bool:
+    """Return True if this thread calls a hook with nodes at kinks."""
+    return any(hook is not None for _, _, hook in _modes.hooks)
+
+
+def at_kink(node: Any) -> None:
+    """Call the hooks of this thread with a node at a kink."""
+    for _, _, hook in _modes.hooks:
+        if hook is not None:
+            hook(node)
 
 
 def grad_disabled() -> bool:

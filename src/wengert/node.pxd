@@ -16,5 +16,6 @@ cpdef bint is_many(Node node) noexcept
 cpdef double constant(Node node)
 cpdef object refuse(str why)
 cdef double _real(x) except? -1.0
+cpdef double root_slope(x, double slope, bint is_root) except? -1.0
 @cython.locals(i=Py_ssize_t)
 cpdef list settle(list arguments)

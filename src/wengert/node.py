@@ -8,6 +8,8 @@ plain Python or compiled by Cython, with `node.pxd` beside it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
+from operator import is_
 from typing import Any
 
 from wengert.errors import ArgumentError, HandmadeNodeError, OperandError
@@ -18,7 +20,7 @@ if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
 __all__ = ["CODE", "WALK", "Node", "constant", "fresh", "is_many", "kind", "refuse", "set_tracing_hook", "settle"]
-__all__ += ["differentiated", "supply"]
+__all__ += ["differentiated", "root_slope", "supply"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation's code; the bits above hold the tick
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label's index
@@ -262,6 +264,54 @@ def is_many(node: Node) -> bool:
 def constant(node: Node) -> float:
     """Return the constant operand of a binary operation of one Value, the 2 of x + 2: `_db` is free and holds it."""
     return node._db
+
+
+def root_slope(x: Any, slope: float, is_root: bool) -> float:
+    """Return the slope of an operation of x, which is given; of a square root of a sum of squares of zeros 0, as it is
+    that of a length: so NumPy's `linalg.norm` and `std` compute one.
+    """
+    if not is_root or slope != inf or not isinstance(x, Node):
+        return slope
+    waiting: list[Any] = [x]
+    bases: list[Any] = []
+    while waiting:
+        node: Any = waiting.pop()
+        operands = node._operands if isinstance(node, Node) else ()
+        row = node._row.name if operands else ""
+        first, last = (operands[0], operands[-1]) if operands else (node, None)
+        if row in ("add", "sum", "mean"):
+            waiting += operands
+        elif (row == "mul" or row == "div") and type(last) is float and 0.0 < last < inf:
+            waiting.append(first)
+        elif row == "mul" and type(first) is float and 0.0 < first < inf:
+            waiting.append(last)
+        elif row == "square" or (row == "pow" and _is_even(last)):
+            bases.append(first)
+        elif row == "mul" and (base := _without_factor(first)) is _without_factor(last):
+            bases.append(base)
+        elif row == "dot" and all(map(is_, operands[: len(operands) // 2], operands[len(operands) // 2 : -1])):
+            bases += operands[: len(operands) // 2]
+            waiting.append(last)
+        elif type(node) is not float or node != 0.0:
+            return slope
+    return 0.0 if bases and not any(map(_real, bases)) else slope
+
+
+def _without_factor(x: Any) -> Any:
+    """Return what is multiplied by positive constants."""
+    while isinstance(x, Node) and x._row.name == "mul":
+        first, last = x._operands
+        if type(last) is float and 0.0 < last < inf:
+            x = first
+        elif type(first) is float and 0.0 < first < inf:
+            x = last
+        else:
+            break
+    return x
+
+
+def _is_even(exponent: Any) -> bool:
+    return type(exponent) is float and exponent >= 2.0 and exponent % 2.0 == 0.0
 
 
 def _has_order(other: Any) -> bool:

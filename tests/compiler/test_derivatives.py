@@ -727,8 +727,8 @@ def test_effects_are_those_of_the_derivative(make: Any) -> None:
 def test_a_wrong_program_is_found_by_a_product_with_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
     from wengert.compiler.record import differentiate
 
-    def wrong(program: Any, names: Any) -> None:
-        taken(program, names)
+    def wrong(program: Any, names: Any, again: bool) -> None:
+        taken(program, names, again)
         step = program.steps[-1]
         step.expr = ("mul", ("const", 1.0 + 1e-6), step.expr)
 

@@ -21,6 +21,7 @@ from tools.qa.accuracy import (
     MANY,
     SIZES,
     SLOW,
+    TWICE,
     limit,
     listed,
     many,
@@ -28,6 +29,7 @@ from tools.qa.accuracy import (
     our_answers,
     points,
     second_error,
+    twice,
     ulps,
 )
 from tools.qa.oracles import CONSTANT, DIGITS, ROWS, mp, mpmath, truths
@@ -90,7 +92,7 @@ def test_operations_on_many_are_backward_stable(name: str) -> None:
         assert found.value > 0.0 or size < 5
 
 
-TWICE = [
+ONCE_MORE = [
     pytest.param(row, marks=[pytest.mark.nightly] * (row.name == "lgamma"))  # of hundreds of digits: seconds
     for row in ELEMENTARY
     if row.arity == 1 and row.name not in EXACT
@@ -99,7 +101,7 @@ TWICE = [
 
 @pytest.mark.once  # rules of the table run in Python on both
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("row", TWICE, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", ONCE_MORE, ids=lambda row: row.name)
 def test_second_derivatives_are_as_good_as_those_of_a_neighbour(row: ops.Op) -> None:
     """Also where a first derivative is almost 1: of sigmoid, asin and atanh that of 1e-20 is not 0."""
     some = [xs[0] for xs in points(row, 200, seed=2) if xs[0] and abs(xs[0]) < 700.0]
@@ -108,6 +110,21 @@ def test_second_derivatives_are_as_good_as_those_of_a_neighbour(row: ops.Op) -> 
     known = [(error, x) for error, x in errors if error is not None]
     assert len(known) > 6
     assert max(known)[0] <= 8.0, (row.name, max(known))
+
+
+LEAST = {"gammainc": 1e6, "gammaincc": 1e6, "gamma_pdf": 2e3, "betainc": 1e4, "beta_pdf": 1e4}
+"""Of distributions the error of second derivatives, and of first ones in shapes, in 2**-53: 10 digits and more."""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", TWICE)
+def test_second_derivatives_in_all_operands(name: str) -> None:
+    found = twice(name, 12)
+    letters = len(ops.BY_NAME[name].domain)
+    shapes = len(ops.BY_NAME[name].shapes)
+    assert len(found) == letters * (letters + 1) // 2 + shapes
+    for place, (error, xs) in found.items():
+        assert error <= LEAST.get(name, 8.0), (place, xs)
 
 
 # ------------------------------------------------------------------------------------- the oracle
@@ -195,6 +212,14 @@ def test_the_page_holds_what_is_promised() -> None:
     sizes = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| (\S+) \| (\S+) \| ([\d,]+) \|", table, re.MULTILINE)
     assert len(sizes) == len(MANY) * len(SIZES)
     assert all(float(value) <= float(bound.replace(",", "")) for _, _, value, _, bound in sizes)
+
+
+def test_the_page_holds_second_derivatives() -> None:
+    table = PAGE.read_text(encoding="utf-8").split(accuracy.TWICE_BEGIN)[1].split(accuracy.TWICE_END)[0]
+    lines = re.findall(r"^\| `(\w+)` \| (d/d\w(?: d/d\w)?) \| (\S+) \|", table, re.MULTILINE)
+    assert list(dict.fromkeys(name for name, _, _ in lines)) == list(TWICE)
+    for name, which, figure in lines:
+        assert float(figure) <= LEAST.get(name, 8.0), (name, which)
 
 
 @pytest.mark.once  # what is tried is the oracle

@@ -40,6 +40,8 @@ TABLE: list[tuple[str, Callable[..., Any], tuple[float, ...], tuple[float, ...]]
     ("-5 % inf", wengert.remainder, (-5.0, inf), (inf, 1.0, 1.0)),
     ("5 % 0, differs", wengert.remainder, (5.0, 0.0), (nan, 1.0, nan)),
     ("sqrt(0)", lambda x: x.sqrt(), (0.0,), (0.0, inf)),
+    ("sqrt(x * x + y * y)", lambda x, y: (x * x + y * y).sqrt(), (0.0, 0.0), (0.0, 0.0, 0.0)),
+    ("sqrt(x) ** 2", lambda x: x.sqrt() ** 2, (0.0,), (0.0, nan)),
     ("0 ** 0", lambda x, y: x**y, (0.0, 0.0), (1.0, 0.0, 0.0)),
     ("(-2) ** 3.0, a Value", lambda x, y: x**y, (-2.0, 3.0), (-8.0, 12.0, nan)),
     ("(-2) ** 3.0, a constant", lambda x: x**3.0, (-2.0,), (-8.0, 12.0)),

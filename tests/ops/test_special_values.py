@@ -12,7 +12,18 @@ import pytest
 from tools.qa import special_values
 from tools.qa.accuracy import real
 from tools.qa.oracles import CONSTANT, DIGITS, ROWS, mp, mpmath, truths
-from tools.qa.special_values import agree, answers, differences, differs, gradients, operands, same, shown, stored
+from tools.qa.special_values import (
+    agree,
+    answers,
+    differences,
+    differs,
+    gradients,
+    operands,
+    same,
+    shown,
+    stored,
+    twice,
+)
 from wengert.ops import BY_NAME
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "special-values.md"
@@ -128,7 +139,8 @@ def test_the_page_is_what_is_stored() -> None:
 
 def test_the_command_writes_both(tmp_path: Path) -> None:
     page, store = tmp_path / "page.md", tmp_path / "store.txt"
-    page.write_text(f"{special_values.BEGIN}\n{special_values.END}\n")
+    marks = special_values.BEGIN, special_values.END, special_values.TWICE_BEGIN, special_values.TWICE_END
+    page.write_text("\n".join(marks))
     special_values.main(["--page", str(page), "--store", str(store)])
     assert len(store.read_text(encoding="utf-8").splitlines()) == len(STORED)
     assert page.read_text(encoding="utf-8").count("**`") > 20
@@ -141,3 +153,27 @@ def test_agreement() -> None:
     assert agree(0.0, -0.0)
     assert not agree(0.0, 1e-300)
     assert not agree(inf, math.nan)
+
+
+def test_the_page_has_the_second_derivatives_of_today() -> None:
+    text = PAGE.read_text(encoding="utf-8").split(special_values.TWICE_BEGIN)[1].split(special_values.TWICE_END)[0]
+    assert text.strip() == special_values.twice_tables().strip(), "run python -m tools.qa.special_values"
+
+
+@pytest.mark.mpmath
+def test_second_derivatives_at_ordinary_operands_are_the_truths() -> None:
+    with mp.workdps(DIGITS):
+        for name, xs, entries in twice():
+            row = BY_NAME[name]
+            by = 1 if name == "pow" else len(xs)
+            if not all(map(math.isfinite, xs)) or 0.0 in xs or (name == "norm"):
+                continue
+            places = [(i, j) for i in range(by) for j in range(i, by)]
+            for place, entry in zip(places, entries, strict=True):
+                value = truths()[row.name].value
+                if real(value, list(map(mpmath.mpf, xs))) is None:  # no value, and no derivative of it
+                    assert entry != entry or entry == 0.0
+                    continue
+                orders = tuple(place.count(k) for k in range(len(xs)))
+                expected = mpmath.diff(value, tuple(map(mpmath.mpf, xs)), orders)
+                assert math.isclose(entry, expected, rel_tol=1e-12, abs_tol=1e-15), (name, xs, place)

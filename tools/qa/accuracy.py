@@ -2,7 +2,8 @@
 
 With `--compiled` the same of what compiled functions run: machine code of one number and in lanes, and NumPy, with the
 reverse sweep's partial derivatives; it ends with 1 if any is worse than is promised of the engine. Beside it second
-derivatives of the rows of one operand, those of the engine, over what a neighbouring operand would change.
+derivatives of the rows of one operand, those of the engine, over what a neighbouring operand would change. With
+`--twice` these of further rows, in all their operands, and the derivatives in the shapes of distributions.
 
 Each operation of one or two operands is computed at points over the whole range of floats, and its value and partial
 derivatives are compared with the truth in 60 digits (oracles.py), in units in the last place; PyTorch's and JAX's at
@@ -23,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from tools.qa.oracles import DIGITS, ROWS, Truth, jax_rows, mp, mpmath, torch_rows, truths
-from wengert import Value, ops
+from wengert import Value, grad, hessian, ops
 
-__all__ = ["LIMIT", "MANY", "Worst", "limit", "many", "measured", "our_answers", "points", "ulps"]
+__all__ = ["LIMIT", "MANY", "TWICE", "Worst", "limit", "many", "measured", "our_answers", "points", "twice", "ulps"]
 
 LIMIT = 4.0  # of a partial derivative, and of a value that the processor does not give
 EXACT = ("neg", "abs", "sign", "relu", "minimum", "maximum", "where", "clip", "floor", "round", "stop_gradient")
@@ -433,6 +434,103 @@ def second_error(row: ops.Op, x: float) -> float | None:
         return float(abs(mpmath.mpf(actual) - exact) / max(abs(exact) + abs(change), least) * mpmath.mpf(2) ** 53)
 
 
+def second_partials(row: ops.Op, xs: Sequence[float]) -> dict[tuple[int, int], float]:
+    """The second derivatives of a row, each once, as the engine finds them; shapes are operands as the others are."""
+    matrix = hessian(lambda values: row(*values))([*xs])
+    return {(i, j): matrix[i][j] for i in range(len(xs)) for j in range(i, len(xs))}
+
+
+def first_partials(row: ops.Op, xs: Sequence[float]) -> dict[tuple[int, ...], float]:
+    """The derivatives of a row by their operands, those in shapes too."""
+    return {(i,): slope for i, slope in enumerate(grad(lambda values: row(*values))([*xs]))}
+
+
+def exact_partials(row: ops.Op, xs: Sequence[float], places: Sequence[tuple[int, ...]]) -> dict[Any, tuple[Any, Any]]:
+    """First and second derivatives by differences of the value in many digits, each with what relative changes of the
+    operands by 1 would make of it. To be called at the precision that is wanted.
+    """
+    value, at = truths()[row.name].value, [mpmath.mpf(x) for x in xs]
+    steps = [(abs(x) or 1) * mpmath.mpf(10) ** -24 for x in at]
+
+    def derivative(place: Sequence[int], by: dict[int, int]) -> Any:
+        if place:
+            k, *rest = place
+            sides = [derivative(rest, {**by, k: by.get(k, 0) + side}) for side in (1, -1)]
+            return (sides[0] - sides[1]) / (2 * steps[k])
+        return value(*[x + by.get(k, 0) * step for k, (x, step) in enumerate(zip(at, steps, strict=True))])
+
+    return {
+        place: (
+            derivative(place, {}),
+            sum(abs(derivative((*place, k), {}) * at[k]) for k in range(len(at))),
+        )
+        for place in places
+    }
+
+
+def twice(name: str, count: int) -> dict[tuple[int, ...], tuple[float, tuple[float, ...]]]:
+    """By its operands the largest error of each second derivative of a row, and of a first one in a shape, over its
+    size and the change by relative changes of the operands, in 2**-53; and where. Of hypot 1 / h is added to its size.
+    """
+    row, rng = ops.BY_NAME[name], random.Random(f"{name} twice")
+    worst: dict[tuple[int, ...], tuple[float, tuple[float, ...]]] = {}
+    for xs in _twice_at(row, rng, count):
+        found: dict[tuple[int, ...], float] = {**second_partials(row, xs)}
+        found |= {place: slope for place, slope in first_partials(row, xs).items() if place[0] < len(row.shapes)}
+        with mp.workdps(160):
+            exact = exact_partials(row, xs, [*found])
+            for place, actual in found.items():
+                truth, change = exact[place]
+                noise = abs(truths()[name].value(*map(mpmath.mpf, xs))) / mpmath.mpf(10) ** 80
+                for k in place:
+                    noise /= abs(mpmath.mpf(xs[k])) or 1
+                if abs(truth) <= noise >= abs(actual):  # 0, or as good as that beside the value
+                    worst[place] = max(worst.get(place, (-1.0, ())), (0.0, tuple(xs)))
+                    continue
+                if name == "hypot":  # 1 / h, of which x * x / h**3 is subtracted
+                    change += 1 / truths()[name].value(*map(mpmath.mpf, xs))
+                scale = max(abs(truth) + change, mpmath.mpf(sys.float_info.min) * 2**53)
+                error = float(abs(mpmath.mpf(actual) - truth) / scale * 2**53) if actual == actual else inf
+                worst[place] = max(worst.get(place, (-1.0, ())), (error, tuple(xs)))
+    return worst
+
+
+def _twice_at(row: ops.Op, rng: random.Random, count: int) -> Iterator[tuple[float, ...]]:
+    """Ordinary operands of a row, next to where it turns, and small and large ones."""
+    size = lambda: 10.0 ** rng.uniform(-8.0, 8.0)  # noqa: E731  (a draw)
+    for k in range(count):
+        if row.shapes:
+            xs = next(shaped(len(row.shapes), rng, 1))
+            yield tuple([min(x, 150.5) if i < len(row.shapes) else x for i, x in enumerate(xs)])
+        elif row.name == "sinc":
+            yield (rng.choice((size(), rng.uniform(-6.0, 6.0), round(size()) * (1.0 + size() * 1e-9))),)
+        elif row.arity == 1:
+            yield (rng.choice((size(), rng.uniform(0.0, 1.0), 1.0 / math.e + rng.uniform(-1e-3, 1e-3))),)
+        elif row.name == "xlog1py":
+            yield rng.gauss(0.0, 1.0), rng.choice((size(), rng.uniform(-1.0, 1.0), size() * 1e-9, size() * 1e-9 - 1.0))
+        elif row.name == "xlogy":
+            yield rng.choice((size(), -size())), rng.choice((size(), rng.uniform(0.0, 2.0)))
+        else:
+            yield tuple([rng.choice((-1.0, 1.0)) * (size() if k % 2 else rng.uniform(0.1, 1.0)) for _ in range(2)])
+
+
+TWICE = ("xlogy", "xlog1py", "entr", "sinc", "hypot", "gammainc", "gammaincc", "gamma_pdf", "betainc", "beta_pdf")
+TWICE_BEGIN, TWICE_END = "<!-- second derivatives: begin -->", "<!-- second derivatives: end -->"
+
+
+def twice_table(names: Sequence[str], count: int, say: Callable[[str], None]) -> str:
+    """The errors of second derivatives, and of those in shapes, as Markdown."""
+    lines = ["| operation | derivative | 2⁻⁵³ | where |", "|---|---|--:|---|"]
+    for name in TWICE:
+        if not names or name in names:
+            say(f"{name}, twice")
+            letters = _operands(ops.BY_NAME[name])
+            for place, (error, at) in sorted(twice(name, count).items()):
+                order = f"d/d{letters[place[0]]}" + (f" d/d{letters[place[1]]}" if len(place) > 1 else "")
+                lines.append(f"| `{name}` | {order} | {figure(error)} | {', '.join(f'{x:.6g}' for x in at)} |")
+    return "\n".join(lines) + "\n"
+
+
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
@@ -529,6 +627,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="a page between whose marks the tables go")
     parser.add_argument("--quick", action="store_true", help="few points: some seconds")
     parser.add_argument("--compiled", action="store_true", help="of what compiled functions run")
+    parser.add_argument("--twice", action="store_true", help="of second derivatives, and of those in shapes")
     options = parser.parse_args(argv)
     unknown = sorted(set(options.rows) - {row.name for row in ROWS})
     if unknown:
@@ -538,6 +637,12 @@ def main(argv: list[str] | None = None) -> int:
         text, beyond = compiled_tables(options.rows, count, say)
         print(text, *beyond, sep="\n")
         return bool(beyond)
+    if options.twice:
+        text = twice_table(options.rows, count // 25, say)
+        if options.page:
+            into_page(options.page, TWICE_BEGIN, TWICE_END, text)
+        print(text)
+        return 0
     text = tables(options.rows, count, say)
     if options.page:
         into_page(options.page, BEGIN, END, text)

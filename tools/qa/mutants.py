@@ -49,7 +49,7 @@ EXPLAINED: dict[str, str] = {
     ),
     "if 0.0 < ieee.fabs(z) <= TINY else": "the table's rule gives the same bits, only more slowly",
     "if 0.0 <= ieee.fabs(z) < TINY else": "the table's rule gives the same bits, only more slowly",
-    "dx, dy = (y * q, 0.0) -> dx, dy = (y * q, 1.0)": "there the exponent is a constant, which has no partial",
+    "if x == 0.0 else y * q, 1.0)": "there the exponent is a constant, which has no partial",
     "-> if (isinstance(right, Value) or y != 0.0": "the table's rule gives the same gradients, only more slowly",
     "-> if (isinstance(right, Value) or y == 1.0": "the table's rule gives the same gradients, only more slowly",
     "(not ieee.fabs(z) >= TINY or": "the table's rule gives the same bits",

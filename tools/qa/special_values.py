@@ -18,15 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from tools.qa.oracles import ROWS, torch_rows
-from wengert import Value, ops
+from wengert import Value, hessian, ops
 
-__all__ = ["SPECIAL", "STORE", "answers", "differs", "gradients", "operands", "same", "stored", "torch_gradients"]
+__all__ = ["SPECIAL", "STORE", "TWICE", "answers", "differs", "gradients", "operands", "same", "stored"]
+__all__ += ["torch_gradients", "twice", "twice_tables"]
 
 SPECIAL = (-1.3, 0.49, 0.99, 1.01, inf, -inf, nan, 0.0, -0.0)
 SHAPES = (0.0, 1.0, 2.5, inf)  # of a distribution
 BOUNDS = ((-1.0, 1.0), (1.0, -1.0), (0.49, 0.49), (-inf, inf), (nan, 1.0), (-1.0, nan))  # of clip
 STORE = Path(__file__).resolve().parents[2] / "tests" / "ops" / "special_values.txt"
 BEGIN, END = "<!-- special values: begin -->", "<!-- special values: end -->"
+TWICE_BEGIN, TWICE_END = "<!-- second derivatives: begin -->", "<!-- second derivatives: end -->"
 
 
 def same(a: float, b: float) -> bool:
@@ -59,6 +61,48 @@ def operands(row: ops.Op) -> Iterator[tuple[float, ...]]:
         yield from ((x, y, 0.49) for x, y in itertools.product(SPECIAL, repeat=2))
     else:
         yield from itertools.product(SPECIAL, repeat=2)
+
+
+TWICE = ("abs", "relu", "entr", "sinc", "xlogy", "xlog1py", "hypot", "norm", "pow")
+"""Rows whose second derivatives have a table, at special operands: new ones, and those with kinks."""
+OF_POW = (2.0, 3.0, 1.5, 0.5)  # exponents of the table of second derivatives
+
+
+def twice() -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
+    """Row, operands, and the second derivatives there: with respect to x; of two operands x x, x y and y y."""
+    found = []
+    for name in TWICE:
+        row = ops.BY_NAME[name]
+        pairs = itertools.product(SPECIAL, OF_POW) if name == "pow" else operands(row)
+        for xs in pairs:
+            by = xs[:1] if name == "pow" else xs
+            rest = xs[len(by) :]
+            matrix = hessian(lambda at, row=row, rest=rest: row(*at, *rest))(list(by))
+            entries = [matrix[i][j] + 0.0 for i in range(len(by)) for j in range(i, len(by))]
+            found.append((name, xs, tuple(entries)))
+    return found
+
+
+def twice_tables() -> str:
+    """The second derivatives as Markdown."""
+    found = {(name, repr(xs)): entries for name, xs, entries in twice()}
+    heads = [shown(x) for x in SPECIAL]
+    lines = [f"| x | {' | '.join(heads)} |", "|---" * (len(SPECIAL) + 1) + "|"]
+    for name in TWICE:
+        if ops.BY_NAME[name].arity == 1:
+            cells = [shown(found[name, repr((x,))][0]) for x in SPECIAL]
+            lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    for y in OF_POW:
+        cells = [shown(found["pow", repr((x, y))][0]) for x in SPECIAL]
+        lines.append(f"| `x**{y:g}` | {' | '.join(cells)} |")
+    for name in TWICE:
+        if ops.BY_NAME[name].arity == 1 or name == "pow":
+            continue
+        lines += ["", f"**`{name}`**", "", f"| x \\ y | {' | '.join(heads)} |", "|---" * (len(SPECIAL) + 1) + "|"]
+        for x in SPECIAL:
+            cells = [", ".join(map(shown, found[name, repr((x, y))])) for y in SPECIAL]
+            lines.append(f"| {shown(x)} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 Answer = tuple[str, tuple[float, ...], tuple[float, ...]]
@@ -217,6 +261,7 @@ def main(argv: list[str] | None = None) -> int:
     lines = [f"{name} | {' '.join(map(repr, xs))} | {' '.join(map(repr, a))}" for name, xs, a in answers()]
     options.store.write_text("\n".join(lines) + "\n", encoding="utf-8")
     into_page(options.page, BEGIN, END, tables())
+    into_page(options.page, TWICE_BEGIN, TWICE_END, twice_tables())
     return 0
 
 

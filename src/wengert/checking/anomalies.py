@@ -11,14 +11,14 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from math import isfinite
+from math import isfinite, nan
 from typing import Any, NamedTuple, overload
 
 from wengert import modes
 from wengert.compiler import partials_of
 from wengert.engine import Value
 from wengert.errors import Line, NonFiniteError, running
-from wengert.graph import Graph
+from wengert.graph import Graph, is_untaken, reached
 from wengert.ops import coerce
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
@@ -41,10 +41,11 @@ class Anomaly(NamedTuple):
 
     Attributes:
         what: "leaf" (its data), "value" (of an operation), "partial" (a partial derivative of an operation), "product"
-            (a partial times a gradient, in the backward pass) or "sum" (of the gradients that reach one operand).
+            (a partial times a gradient, in the backward pass), "sum" (of the gradients that reach one operand) or
+            "kink" (of an operation whose second derivative is asked for).
         operation: the operation's name in the table.
         label: the label of its result, or of the leaf; empty if it has none.
-        value: the nan or the infinity itself.
+        value: the nan or the infinity itself; nan at a kink.
         operands: the operation's operands.
         place: for a partial, a product or a sum, the operand's index.
         gradient: for a product, the gradient of the result.
@@ -81,6 +82,8 @@ def _sentence(found: Anomaly) -> str:
     if len(written) > SHOWN:
         written[SHOWN:] = [f"and {len(written) - SHOWN} more"]
     call = f"{f'{found.label} = ' if found.label else ''}{found.operation}({', '.join(written)})"
+    if found.what == "kink":
+        return f"{call} is at a kink, where it has no second derivative"
     if found.place is None:
         return f"{call} is {found.value}"
     operand = found.operands[found.place]
@@ -114,12 +117,21 @@ ADVICE = {
 }
 
 
+AT_KINKS = {
+    "abs hypot norm sqrt pow": "write an even power of it, which has none, or smooth it, as in sqrt(x * x + 1e-12)",
+    "relu leaky_relu elu": "softplus, silu and gelu are smooth there",
+    "maximum minimum max min clip": "two operands are equal; logsumexp is smooth there",
+}
+
+
 def _advice(found: Anomaly) -> str:
     """Return what to do about it, or an empty string."""
     if found.what == "leaf":
         return "it was not computed: check where its data comes from"
     if found.what in ("product", "sum"):
         return OVERFLOW
+    if found.what == "kink":
+        return next((text for names, text in AT_KINKS.items() if found.operation in names.split()), "")
     if not all(isfinite(x.data) for x in found.operands):
         return "an operand is not finite already"
     return next((text for names, text in ADVICE.items() if found.operation in names.split()), "")
@@ -233,14 +245,14 @@ def _first(root: Value, gradient: float, inherited: bool) -> Anomaly | None:
     The backward pass is computed on separate numbers, in the engine's order, and changes no gradient.
     """
     graph = Graph(root)
-    recorded, starts, operands = graph.partials, graph.starts, graph.operands
+    recorded, starts, operands, is_reached = graph.partials, graph.starts, graph.operands, reached(graph)
     slopes = [
         tuple([recorded[at] for at in range(starts[place], starts[place + 1]) if operands[at] >= 0])
         for place in range(len(graph))
     ]
-    for node, partials in zip(graph.values, slopes, strict=True):
+    for place, (node, partials) in enumerate(zip(graph.values, slopes, strict=True)):
         found = _of_node(node, partials, inherited)
-        if found is not None:
+        if found is not None and is_reached[place]:
             return found
     gradients = [0.0] * len(graph)
     gradients[-1] = gradient  # the root is the youngest
@@ -248,9 +260,10 @@ def _first(root: Value, gradient: float, inherited: bool) -> Anomaly | None:
         node, g, count = graph.values[place], gradients[place], 0
         if node.is_leaf and isfinite(g) and isfinite(node.grad) and not isfinite(g + node.grad):
             return _found("sum", node, g + node.grad)
-        for at in range(starts[place], starts[place + 1]):
+        for at in range(starts[place], starts[place + 1] if is_reached[place] else starts[place]):
             operand = operands[at]
-            if operand < 0:
+            if operand < 0 or is_untaken(graph.codes[place], recorded[at]):
+                count += operand >= 0
                 continue
             slope, before = recorded[at], gradients[operand]
             product, total = slope * g, before + slope * g
@@ -268,11 +281,14 @@ def _first(root: Value, gradient: float, inherited: bool) -> Anomaly | None:
 
 @contextmanager
 def strict() -> Iterator[None]:
-    """Raise an error at the first operation that computes a nan or an infinity from finite operands.
+    """Raise an error at the first operation that computes a nan or an infinity from finite operands, or that has no
+    second derivative where one is asked for.
 
     The block checks each operation when it is computed: its value and its partial derivatives. Before each `backward()`
     it also checks the products and sums that the backward pass will compute; an error there leaves all gradients
-    unchanged. It applies to the thread that enters the block. Compiled functions and `fit` run operation by operation
+    unchanged. A derivative that can be differentiated again, as the inner one of ``grad(grad(f))``, raises at a kink,
+    such as that of `abs` at 0: only in an even power, or where the result is smooth in it, a second one is known. It
+    applies to the thread that enters the block. Compiled functions and `fit` run operation by operation
     in it. It works as a decorator too: ``@strict()``.
 
     Raises:
@@ -285,7 +301,7 @@ def strict() -> Iterator[None]:
         ...
     wengert.errors.NonFiniteError: exp(x = 1000.0) is inf, at <doctest ...>, line 2 (y = x.exp()): above about 700 ...
     """
-    with _raising(lambda node: _of_node(node, _partials(node), False), inherited=False):
+    with _raising(lambda node: _of_node(node, _partials(node), False), inherited=False, at_kinks=True):
         yield
 
 
@@ -332,8 +348,10 @@ def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> 
 
 
 @contextmanager
-def _raising(of_node: Callable[[Any], Anomaly | None], inherited: bool) -> Iterator[None]:
-    """Record the line of each node, and raise an error for what is found in a node or before a backward()."""
+def _raising(of_node: Callable[[Any], Anomaly | None], inherited: bool, at_kinks: bool = False) -> Iterator[None]:
+    """Record the line of each node, and raise an error for what is found in a node or before a backward(), and for a
+    second derivative `at_kinks`.
+    """
     table = _LineTable()
 
     def stop(found: Anomaly | None) -> None:
@@ -344,9 +362,16 @@ def _raising(of_node: Callable[[Any], Anomaly | None], inherited: bool) -> Itera
         table.add(node)
         stop(of_node(node))
 
+    def check(root: Any, gradient: Any) -> None:
+        stop(_first(root, _real(gradient), inherited))
+
+    def check_kink(node: Any) -> None:
+        found = _found("kink", node, nan, _partials(node))
+        stop(found if found.line else found._replace(line=running()))  # of code of floats that of the derivative
+
     before, _tables.open = _tables.open, (*_tables.open, table)
     try:
-        with modes.hooked(inspect, lambda root, gradient: stop(_first(root, _real(gradient), inherited))):
+        with modes.hooked(inspect, check, check_kink if at_kinks else None):
             yield
     finally:
         _tables.open = before

@@ -7,7 +7,6 @@ itself and differentiate the program.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module  # `compile`, which stands on derivatives, records what takes no Values
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
@@ -16,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from wengert import modes
 from wengert._signatures import signature as plain_signature
-from wengert.derivatives.pytree import Numbers, array_of, is_array, items_of, tree_map
+from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError, WengertError
 from wengert.node import settle
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     import inspect
 
 __all__ = ["PRODUCTS", "Derivation", "OnValues", "Run", "Start", "assembled", "called", "derivation_of"]
-__all__ += ["CaughtError", "by_program", "code_of", "compiled_method", "copied", "floats_only", "takes_floats"]
+__all__ += ["CaughtError", "code_of", "compiled_method", "copied", "floats_only", "takes_floats"]
 __all__ += ["derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
 __all__ += ["result_of", "signature_of"]
 
@@ -232,11 +231,6 @@ class OnValues:
             return Run(called(self.function, passed.args, passed.kwargs, lambda: fresh.args), start)
 
 
-class _Serving(threading.local):
-    derivatives: tuple[Any, ...] = ()  # whose programs are being run
-
-
-_serving = _Serving()
 floats_only: WeakSet[Any] = WeakSet()  # the code of functions that took plain numbers only, and such functions in C
 
 
@@ -252,32 +246,6 @@ def takes_floats(function: Any) -> bool:
     """Return True if a function was called with Values before, and took plain numbers only."""
     code = code_of(function)
     return code is not None and code in floats_only
-
-
-def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Serve a call of a derivative by its program, if its function is one that takes plain numbers only: that is
-    recorded for its derivatives, so it is compiled as well. `NotImplemented` if the derivative itself has to serve: for
-    Values, and where its operations are seen or recorded.
-    """
-    if not floats_only:
-        return NotImplemented
-    function, derivations = derivations_of(derivative)
-    if not (derivations and takes_floats(function)) or derivative in _serving.derivatives or modes.eager_only():
-        return NotImplemented
-    if type(Value(0.0).data) is not float or any(isinstance(x, Value) for x in items_of([*args, *named.values()])):
-        return NotImplemented
-    program = vars(derivative).get("_program")
-    if program is None or program.function is not derivative:  # `functools.wraps` copies it
-        program = derivative._program = import_module("wengert.compiler.function").compiled_quietly(derivative)
-    before = _serving.derivatives
-    _serving.derivatives = (*before, derivative)
-    try:
-        return program(*args, **named)
-    except (AttributeError, TypeError):  # this time it may take Values only
-        floats_only.discard(code_of(function))
-        return NotImplemented
-    finally:
-        _serving.derivatives = before
 
 
 def copied(x: Any) -> Any:

@@ -25,9 +25,19 @@ from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wengert import handmade, modes
+from wengert.derivatives.lengths import (
+    even_power,
+    gradient_of,
+    is_at_kink,
+    is_zero_length,
+    is_zero_root,
+    joined,
+    operands_of,
+    partials_of,
+)
 from wengert.engine import Value
 from wengert.errors import OperationError
-from wengert.graph import Curvature, Graph
+from wengert.graph import Curvature, Graph, is_untaken
 from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
 
@@ -120,6 +130,9 @@ class LinearMap:
         self._graph: Graph | None = None
         self._inputs: list[int] | None = None  # the indices of the inputs in the graph
         self._links: Links | None = None
+        self._lengths: dict[int, Any] = {}  # by id the lengths that are 0, between inputs and outputs
+        self._kinks: dict[int, Any] = {}  # and all nodes at kinks, if a mode asks for them
+        self._same: dict[int, int] = {}  # the ids of lengths that have been computed before, and theirs
 
     @property
     def graph(self) -> Graph:
@@ -142,10 +155,19 @@ class LinearMap:
     def prepare(self) -> None:
         """Compute the partials if they are Values, by the rules of the table; on an error the run can be repeated."""
         if self.linked:
-            self._links = []
-            for node, operands_, places in self.between():
-                partials = _rule(node, operands_)
-                self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
+            self._links, watches = [], modes.watches_kinks() and not self.observed
+            between = self.between()
+            self._same = self._same or joined([node for node, _, _ in between])
+            for node, operands_, places in between:
+                power = even_power(node)
+                partials = _rule(node, operands_) if power is None else partials_of(power, operands_)
+                keys, code = [id(x) for x in operands_], node._row.code
+                taken = [n for n in places if isinstance(partials[n], Value) or not is_untaken(code, partials[n])]
+                self._links.append((id(node), [(self._same.get(keys[n], keys[n]), partials[n]) for n in taken]))
+                if is_zero_length(node) and node == 0.0:  # while a function is traced, this is a guard
+                    self._lengths[id(node)] = node
+                if watches and is_at_kink(node):
+                    self._kinks[id(node)] = node
 
     def vjp(self, cotangents: Mapping[int, Any]) -> list[Any]:
         """Reverse mode: return the cotangent of each input, given those of some outputs by their number."""
@@ -289,7 +311,7 @@ class LinearMap:
             node = waiting.pop()
             if node._made >= self.began and id(node) not in seen:
                 seen.add(id(node))
-                operands_ = node._operands
+                operands_ = operands_of(node)
                 found.append((node._made, node, operands_))
                 waiting += [x for x in operands_ if isinstance(x, Value)]
         found.sort(key=itemgetter(0))
@@ -309,7 +331,8 @@ class LinearMap:
             for place in range(first, len(graph)):
                 span = range(graph.starts[place], graph.starts[place + 1])
                 known = [(graph.operands[at], graph.partials[at]) for at in span if graph.operands[at] >= first]
-                self._links.append((id(graph.values[place]), [(id(graph.values[x]), slope) for x, slope in known]))
+                taken = [(x, slope) for x, slope in known if not is_untaken(graph.codes[place], slope)]
+                self._links.append((id(graph.values[place]), [(id(graph.values[x]), slope) for x, slope in taken]))
         return self._links
 
     def _vjp_of_values(self, cotangents: Mapping[int, Any]) -> list[Any]:
@@ -318,16 +341,57 @@ class LinearMap:
             _add(sums, id(self.outputs[number]), cotangent)
         for node, links in reversed(self._steps()):
             g = sums.get(node)
-            if g is not None:
+            if g is None:
+                continue
+            length: Any = self._lengths.get(node)
+            slope = None if length is None else self._slope_at(length, g)
+            if node in self._kinks and (slope is None or self._varies_beside(length, g)):
+                modes.at_kink(self._kinks[node])
+            if slope is None:
                 for x, partial in links:
                     _add(sums, x, _times(partial, g))
+            elif isinstance(slope, Value) or slope != 0.0:
+                gradient = gradient_of(length, slope)
+                for x, _ in links:
+                    _add(sums, x, gradient[x])
         return [sums.get(id(x), 0.0) for x in self.inputs]
+
+    def _slope_at(self, length: Value, cotangent: Any) -> Any:
+        """Return the derivative of a length's cotangent with respect to the length, which is 0. None if there is none,
+        or if the cotangent is not 0: then the result has a kink there, too.
+        """
+        if not isinstance(cotangent, Value) or cotangent != 0.0:
+            return None
+        slope = self._along(length, cotangent)[-1]
+        if not isinstance(slope, Value):
+            return slope
+        curvature = self._along(length, slope)[-1]
+        if isfinite(curvature._data if isinstance(curvature, Value) else curvature):
+            return slope
+        return slope._data if isfinite(slope._data) else None
+
+    def _varies_beside(self, length: Any, cotangent: Value) -> bool:
+        """Return True if a length's cotangent changes with an input or another length while the length stays 0."""
+        others = [x for x in self._lengths.values() if x is not length]
+        return any(number_of(slope) != 0.0 for slope in self._along(length, cotangent, others)[:-1])
+
+    def _along(self, length: Value, of: Value, others: Sequence[Value] = ()) -> list[Any]:
+        """Return the derivatives of a Value with respect to the inputs, other lengths and a length, as if they were
+        independent.
+        """
+        run = LinearMap([*self.inputs, *others, length], [of], self.began, "values")
+        run._same = self._same
+        run.prepare()
+        run._lengths, run._kinks = {}, {}
+        return run._vjp_of_values({0: 1.0})
 
     def _jvp_of_values(self, tangents: Mapping[int, Any]) -> list[Any]:
         sums = {id(self.inputs[number]): tangent for number, tangent in tangents.items()}
         for node, links in self._steps():
             for x, partial in links:
                 if x in sums:
+                    if node in self._kinks:
+                        modes.at_kink(self._kinks[node])
                     _add(sums, node, _times(partial, sums[x]))
         return [sums.get(id(x), 0.0) if isinstance(x, Value) else 0.0 for x in self.outputs]
 
@@ -432,11 +496,19 @@ def linearize_gradient(run: LinearMap) -> LinearMap:
     Raises:
         OperationError, HandmadeNodeError: as for `linearize`.
     """
-    if run.kind != "floats" or not isinstance(run.outputs[0], Value):
+    if run.kind != "floats" or not isinstance(run.outputs[0], Value) or modes.watches_kinks():
         return run.of_gradient()
+    lengths: list[Value] = []
+
+    def rule(node: Value) -> list[Any]:
+        lengths.extend([node] * is_zero_length(node))
+        return _rule(node, node._operands)
+
     with modes.recorded(True):
         given = [place for place in run._places if place >= 0]
-        curvature, terms = run.graph.curvature(given, lambda node: _rule(node, node._operands))
+        curvature, terms = run.graph.curvature(given, rule)
+    if lengths and _is_smooth_in_one(run, lengths):
+        return run.of_gradient()
     graph = Graph(run.outputs[0], *[partial for _, partial in terms]) if terms else run.graph
     for (term, _), place in zip(terms, graph.outputs[1:], strict=False):
         curvature.columns[term] = place
@@ -446,6 +518,17 @@ def linearize_gradient(run: LinearMap) -> LinearMap:
     if HAND in graph.codes[run._first() :]:
         raise handmade.no_rule()
     return made
+
+
+def _is_smooth_in_one(run: LinearMap, lengths: list[Value]) -> bool:
+    """Return True if the derivative of a run with respect to one of its lengths that are 0 is 0: it may be smooth."""
+    graph = run.graph
+    cotangents = graph.pull_back({graph.outputs[0]: 1.0}, run._first())
+    places, same = {id(x): place for place, x in enumerate(graph.values)}, joined(graph.values)
+    sums: dict[int, float] = defaultdict(float)
+    for length in lengths:
+        sums[same.get(id(length), id(length))] += cotangents[places[id(length)]]
+    return 0.0 in sums.values()
 
 
 def _turned(reads: Reads) -> Reads:
@@ -493,6 +576,8 @@ def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:
     row = node._row
     if row.code == HAND:
         raise handmade.no_rule()
+    if is_zero_root(node):
+        return [0.0] * len(operands_)
     xs = [x if isinstance(x, Value) or type(x) is float else coerce.number(x) for x in operands_]
     if row.graph_partials is None:
         raise OpaqueError(f"a {row.name} node has no further derivative, as it is a whole function")

@@ -27,6 +27,7 @@ LEFT = 1 << 15  # added to the code of a binary operation whose left operand is 
 ROWS = "wengert.ops.table"
 # The modules whose rules `interpret` can read.
 RULES = (ROWS, special.__name__, incomplete.__name__, "wengert.ops.implicit")
+JUMPS = ("sign", "floor", "round", "remainder")  # rows whose value jumps, with the same slope on both sides
 NONNEGATIVE, AS_OPERANDS = "0, positive or nan", "0, positive or nan where no operand is negative"
 
 
@@ -116,11 +117,17 @@ class Op(NamedTuple):
         for number in {x for x in operands if type(x) is int}:
             moved = [*xs]
             for place, x in enumerate(xs):
-                if operands[place] == number:  # to where no neighbour is likely to be
+                if type(operands[place]) is int and operands[place] == number:  # to where no neighbour is likely to be
                     moved[place] = 0.0 if abs(x) == inf else x + (abs(x) + 1.0) / 3.0
             if self.kinks(*moved) != 0.0:
                 return distance
         return inf
+
+    def has_kink_at(self, operands: Sequence[int | float], xs: Sequence[float]) -> bool:
+        """Return True if the slopes on both sides of the operands differ; not where the value alone jumps, as that of
+        `floor` does. The arguments are those of `kink_distance`.
+        """
+        return self.name not in JUMPS and self.kink_distance(operands, xs) == 0.0
 
 
 TABLE: list[Op] = []

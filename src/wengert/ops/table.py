@@ -395,3 +395,5 @@ VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
 # and the slope of 1 - x^2 is -2 x, not what (1 + x) - (1 - x) leaves of that.
 VALUES["_one_less_square"] = lambda x: 1.0 - x * x + stop_gradient((1.0 - x) * (1.0 + x) - (1.0 - x * x))
 VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])
+_by_exponent = VALUES["_power_by_exponent"]  # with respect to a constant there is none, and no 0 / 0 on the way to it
+VALUES["_power_by_exponent"] = lambda out, x, y: 0.0 if isinstance(y, float) else _by_exponent(out, x, y)

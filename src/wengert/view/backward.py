@@ -10,7 +10,7 @@ from typing import Any
 
 from wengert import engine
 from wengert.engine import Value
-from wengert.graph import Graph
+from wengert.graph import Graph, is_untaken, reached
 from wengert.ops import BY_NAME
 from wengert.view import naming
 from wengert.view.graph import ROUNDING, edges, is_by_hand, silent
@@ -57,7 +57,7 @@ class Pass:
     """The backward pass in the order of `backward()`, so with the same bits; no gradient is changed.
 
     The closures of nodes made by hand are run, and then all gradients are restored, so that the recorded steps are what
-    these closures really do.
+    these closures really do. Many fields: each is a list of one thing for all nodes, or for all operands.
 
     Attributes:
         graph: the computation.
@@ -71,6 +71,7 @@ class Pass:
         silent: the indices of the nodes made by hand without a closure.
         broken: the exceptions of closures as text, by the node's index.
         made: the indices of the nodes that are not leaves.
+        beside: the indices of the nodes that no gradient reaches, as only untaken sides of choices read them.
     """
 
     def __init__(self, root: Value) -> None:
@@ -86,13 +87,23 @@ class Pass:
         self.broken: dict[int, str] = {}
         self.made: list[int] = [place for place, code in enumerate(self.graph.codes) if code]
         self._met = bytearray(len(self.graph))
+        flags = reached(self.graph)
+        self.beside: frozenset[int] = frozenset([place for place in range(len(flags)) if not flags[place]])
         self.gradients[-1] = 1.0
         for place in range(len(self.graph) - 1, -1, -1):
             if is_by_hand(self.graph, place):
                 self._visit(place)
                 continue
             for at, operand in edges(self.graph, place):
-                self._write(at, operand, self.gradients[operand] + self.partials[at] * self.gradients[place])
+                self._write(at, operand, self.gradients[operand] + self._product(place, at, self.partials[at]))
+
+    def _product(self, place: int, at: int, partial: float) -> float:
+        """Return what a node passes to an operand: 0 if no gradient reaches the node, or if it is a choice that takes
+        another operand, whatever the partial is.
+        """
+        if place in self.beside or is_untaken(self.graph.codes[place], partial):
+            return 0.0
+        return partial * self.gradients[place]
 
     def _write(self, at: int, operand: int, gradient: float) -> None:
         self.before[at], self.after[at] = self.gradients[operand], gradient
@@ -131,6 +142,8 @@ class Pass:
 
     def moves(self, place: int) -> list[Contribution]:
         """List the contributions of a node's step; an operand of a closure that occurs twice is listed once."""
+        if place in self.beside:
+            return []
         if not is_by_hand(self.graph, place):
             return [self._contribution(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
         if place in self.silent or place in self.broken:
@@ -140,7 +153,7 @@ class Pass:
 
     def _contribution(self, place: int, operand: int, at: int, partial: float) -> Contribution:
         name, target, cotangent = self.said(place), self.said(operand), self.gradients[place]
-        product, before, after = partial * cotangent, self.before[at], self.after[at]
+        product, before, after = self._product(place, at, partial), self.before[at], self.after[at]
         factors = f"{number(cotangent)} × {second(partial)}"
         said = f"grad of {name} × local derivative = {factors} = {number(product)}"
         how = "added"
@@ -183,7 +196,7 @@ class Pass:
         partial = self.partials[at]
         if partial != partial and is_by_hand(self.graph, place):
             return self.after[at] - self.before[at]
-        return partial * self.gradients[place]
+        return self._product(place, at, partial)
 
     # -- sentences ----------------------------------------------------------------------------------------------------
 
@@ -218,6 +231,8 @@ class Pass:
     def idle(self, place: int) -> str:
         """Explain why a node passes no gradient on."""
         name = self.said(place)
+        if place in self.beside:
+            return f"no gradient reaches {name}: only sides of a choice that are not taken read it"
         if place in self.broken:
             return f"the _backward of {name} raises {self.broken[place]}"
         if place in self.silent:

@@ -16,6 +16,7 @@ from typing import Any
 from wengert.checking import line_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
+from wengert.graph import is_untaken
 from wengert.view import naming
 from wengert.view.backward import Pass
 from wengert.view.foreign import ForeignGraph, can_be_seen
@@ -257,7 +258,7 @@ class _Finder(Pass):
             reasons = self._origin(way, isnan if verdict == "nan" else _is_strange)
         elif verdict in ("huge", "tiny") and paths and isfinite(paths[0].product):
             reasons = [_growth(paths[0], verdict)]
-        reasons = [*_first(self.faults(way)), *reasons]
+        reasons = [*_first(self.faults(way)), *reasons, *_first(self._kinks(way))]
         return Explanation(self.names[place], gradient, verdict, tuple(reasons), tuple(paths), count, self)
 
     def _way(self, x: int) -> Way:
@@ -302,7 +303,9 @@ class _Finder(Pass):
             factors.append(Factor(self.names[node], self.names[place], symbol, self.partials[at], at, node))
             place = node
         factors.reverse()
-        return Path(tuple(factors), prod([factor.partial for factor in factors], start=1.0))
+        codes = self.graph.codes
+        is_taken = not any(is_untaken(codes[factor.place], factor.partial) for factor in factors)
+        return Path(tuple(factors), prod([factor.partial for factor in factors], start=1.0) if is_taken else 0.0)
 
     # -- reasons ------------------------------------------------------------------------------------------------------
 
@@ -345,6 +348,21 @@ class _Finder(Pass):
         named = f", {zero}," if zero and zero != "0" else ""
         why = why.format(op=op, data=number(data), side="at" if data == 0.0 else "below", named=named)
         return f"{self.names[place]} passes nothing on to {self.names[operand]}: {why}{self._line(place)}."
+
+    def _kinks(self, way: Way) -> list[str]:
+        """List the operations at a kink that pass something on, or would; no length in which the result is smooth."""
+        found = []
+        for place, onwards in way.items():
+            op, operands, _ = self.graph[place]
+            numbers = [self.data[x] if isinstance(x, int) else x for x in operands]
+            is_smooth = op.name in ("abs", "hypot", "norm") and self.gradients[place] == 0.0
+            if onwards and op.kinks is not None and not is_smooth and op.has_kink_at(operands, numbers):
+                slopes = ", ".join([number(self.partials[at]) for at, _ in onwards])
+                found.append(
+                    f"{self.names[place]} is at a kink{self._line(place)}: its derivative there, {slopes}, is a "
+                    "convention, and a second one is not known."
+                )
+        return found
 
     def _origin(self, way: Way, strange: Callable[[float], bool]) -> list[str]:
         """Find where a nan or an infinity first occurs on the way to x."""

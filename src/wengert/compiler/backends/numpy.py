@@ -133,6 +133,7 @@ class Writer:
         self.numbering: Numbering = Numbering()  # of the parts of the current step
         self.shared: dict[int, str] = {}  # by number, the common subexpressions of the current step
         self.pending: list[str] = []  # the lines that compute them
+        self.floats: set[str] = set()  # the names of constants that are Python's floats
         self.temporaries: int = 0
         self.uses: dict[int, int] = count_uses(program, back)
         self.donated: dict[int, Array]
@@ -181,6 +182,8 @@ class Writer:
             tree, out = self.compute(step), id(step.out)
             lines += self.pending
             self.pending = []
+            if not step.operands and not step.out.shape:
+                self.floats.add(written(self.names.of(step.out)))
             if isinstance(tree, ast.Name):  # a copy: the array gets a second name
                 self.names.stands_for[out] = tree
                 lines += store_row(row, tree)
@@ -226,7 +229,11 @@ class Writer:
         if id(parts[0][1]) in self.donated:
             parts.pop(0)
         elif parts[0][0].is_whole(parts[0][1].shape) and parts[0][1].shape == out.shape:
-            lines = [self.line(out, written(method(self.names.of(parts.pop(0)[1]), "copy")))]
+            first = self.names.of(parts.pop(0)[1])
+            is_float = isinstance(first, (ast.Constant, ast.UnaryOp)) or written(first) in self.floats
+            if is_float and not parts:
+                self.floats.add(written(self.names.of(out)))
+            lines = [self.line(out, written(first if is_float else method(first, "copy")))]
         else:
             lines = [self.line(out, written(call(self.library.function("zeros"), self.names.shape(out.shape))))]
         for access, part in parts:

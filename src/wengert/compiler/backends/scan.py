@@ -102,7 +102,10 @@ class Scan:
         if id(of.array) not in self.carried:
             key = id(of.array), of.base, of.step, *piece.shape
             if key not in self.rows:
-                self.rows[key] = self.names.of(piece), self.all_rows(piece)
+                row = self.names.of(piece)
+                if not isinstance(row, ast.Name):  # what another loop sees through the same slice
+                    row = path(self.names.free(piece.name))
+                self.rows[key] = row, self.all_rows(piece)
             return self.rows[key][0]
         entry, state = self.carried[id(of.array)], self.state[id(of.array)]
         rows_back, size = self.loop.initial_rows(entry), entry.part.size

@@ -22,22 +22,24 @@ from wengert.derivatives import coloring
 __all__ = ["compressed", "gradient", "jacobian", "joined", "jvp", "reordered", "vjp"]
 
 
-def gradient(program: Program, names: Sequence[str], with_value: bool = False) -> None:
-    """Make the output, one number, its derivatives with respect to some inputs; with its value first, if asked."""
+def gradient(program: Program, names: Sequence[str], with_value: bool = False, again: bool = False) -> None:
+    """Make the output, one number, its derivatives with respect to some inputs; with its value first, if asked. `again`
+    says, here and below, that they are differentiated again.
+    """
     value = [(program.outputs["out"], 1)] * with_value
-    _set_end_to_end(program, value + _cotangents(program, names, None))
+    _set_end_to_end(program, value + _cotangents(program, names, None, again))
 
 
-def vjp(program: Program, names: Sequence[str], along: Sequence[str]) -> None:
+def vjp(program: Program, names: Sequence[str], along: Sequence[str], again: bool = False) -> None:
     """Make the output the cotangents of some inputs, given that of the output by other inputs, end to end."""
     seed = Array("seed", (BATCH,) * _is_batched(program) + program.outputs["out"].cell_shape, "value")
     parts = [_for_each_example(program, array) for array in _inputs(program, along)]
     program.arrays.append(seed)
     program.steps.append(Assemble.end_to_end(seed, parts))
-    _set_end_to_end(program, _cotangents(program, names, seed))
+    _set_end_to_end(program, _cotangents(program, names, seed, again))
 
 
-def jacobian(program: Program, names: Sequence[str]) -> None:
+def jacobian(program: Program, names: Sequence[str], again: bool = False) -> None:
     """Make the output its Jacobian with respect to some inputs: a row for each number, end to end.
 
     It takes forward mode, with a direction for each input, unless there are fewer outputs.
@@ -45,11 +47,11 @@ def jacobian(program: Program, names: Sequence[str]) -> None:
     rows = program.outputs["out"].size
     columns = sum([array.size for array in _inputs(program, names)])
     if columns <= rows:
-        products = _pushed_forward(program, names, np.eye(columns))
+        products = _pushed_forward(program, names, np.eye(columns), again)
         _set_output(program, rows * columns, [(0, contiguous(x.cell_shape), x) for x in (products,) if x is not None])
         return
     placed = []
-    for at, array, part in _several_pulled_back(program, names, np.eye(rows)):
+    for at, array, part in _several_pulled_back(program, names, np.eye(rows), again=again):
         placed.append((at, contiguous(array.cell_shape) + (columns,) * (rows > 1), part))
     _set_output(program, rows * columns, placed)
 
@@ -81,11 +83,13 @@ def compressed(program: Program, names: Sequence[str], colors: coloring.Coloring
     program.outputs["out"] = _add(program, "nonzeros", (len(colors.place),), [read])
 
 
-def jvp(program: Program, names: Sequence[str], along: Sequence[str], with_value: bool = False) -> None:
+def jvp(
+    program: Program, names: Sequence[str], along: Sequence[str], with_value: bool = False, again: bool = False
+) -> None:
     """Make the output its derivatives along a direction that other inputs give; with its value first, if asked."""
     out = program.outputs["out"]
     pairs = zip(_inputs(program, names), _inputs(program, along), strict=True)
-    tangent = forward(program, {id(x): v for x, v in pairs}).get(id(out))
+    tangent = forward(program, {id(x): v for x, v in pairs}, again).get(id(out))
     _set_end_to_end(program, [(out, out.size)] * with_value + [(tangent, out.size)])
 
 
@@ -113,7 +117,7 @@ def _inputs(program: Program, names: Sequence[str]) -> list[Array]:
     return [by_name[name] for name in names]
 
 
-def _pushed_forward(program: Program, names: Sequence[str], directions: Any) -> Array | None:
+def _pushed_forward(program: Program, names: Sequence[str], directions: Any, again: bool = False) -> Array | None:
     """Add forward mode along some directions, the columns of a matrix with a row for each number of the inputs; return
     the tangents of the output, which have an axis for the directions if there are several. None if all are 0.
     """
@@ -123,13 +127,13 @@ def _pushed_forward(program: Program, names: Sequence[str], directions: Any) -> 
         seeds[id(seed)] = directions[at : at + array.size].reshape((*array.cell_shape, -1))
         tangents[id(array)] = _for_each_example(program, seed, first=True)
         at += array.size
-    output_tangents = forward(program, tangents).get(id(program.outputs["out"]))
+    output_tangents = forward(program, tangents, again).get(id(program.outputs["out"]))
     in_directions(program, seeds, [] if output_tangents is None else [output_tangents])
     return output_tangents
 
 
 def _several_pulled_back(
-    program: Program, names: Sequence[str], directions: Any, others: Sequence[Array] = ()
+    program: Program, names: Sequence[str], directions: Any, others: Sequence[Array] = (), again: bool = False
 ) -> list[tuple[int, Array, Array]]:
     """Add reverse mode for several cotangents of the output, the columns of a matrix with a row for each of its
     numbers; return for each input that the output depends on its offset among the numbers of all inputs, the input,
@@ -137,21 +141,23 @@ def _several_pulled_back(
     """
     out, inputs = program.outputs["out"], _inputs(program, names)
     seed = _seed(program, out)
-    by_input = _pulled_back(program, names, _for_each_example(program, seed) if out.batched else seed)
+    by_input = _pulled_back(program, names, _for_each_example(program, seed) if out.batched else seed, again)
     in_directions(program, {id(seed): directions.reshape((*out.cell_shape, -1))}, [*by_input.values(), *others])
     starts = accumulate([array.size for array in inputs], initial=0)
     return [(at, x, by_input[x.name]) for at, x in zip(starts, inputs, strict=False) if x.name in by_input]
 
 
-def _cotangents(program: Program, names: Sequence[str], seed: Array | None) -> list[tuple[Array | None, int]]:
+def _cotangents(
+    program: Program, names: Sequence[str], seed: Array | None, again: bool
+) -> list[tuple[Array | None, int]]:
     """Add a reverse sweep; return for each input its cotangent, None if it is 0, and its size."""
-    by_input = _pulled_back(program, names, seed)
+    by_input = _pulled_back(program, names, seed, again)
     return [(by_input.get(array.name), array.size) for array in _inputs(program, names)]
 
 
-def _pulled_back(program: Program, names: Sequence[str], seed: Array | None) -> dict[str, Array]:
+def _pulled_back(program: Program, names: Sequence[str], seed: Array | None, again: bool) -> dict[str, Array]:
     """Add a reverse sweep to a program; return the cotangents of some inputs."""
-    backward = Reverse(program, tuple(names), rules=FURTHER, seed=seed, each=True).run()
+    backward = Reverse(program, tuple(names), rules=FURTHER, again=again, seed=seed, each=True).run()
     program.steps += backward.steps
     program.arrays += backward.arrays
     return backward.gradients

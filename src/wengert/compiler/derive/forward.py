@@ -30,17 +30,18 @@ from wengert.compiler.ir import (
 __all__ = ["forward"]
 
 
-def forward(program: Program, tangents: dict[int, Array]) -> dict[int, Array]:
+def forward(program: Program, tangents: dict[int, Array], again: bool = False) -> dict[int, Array]:
     """Add to a program, in place, the steps that compute tangents.
 
     Args:
         program: the program.
         tangents: the tangents of some inputs or parameters, by the id of the array; each has that array's shape.
+        again: whether the tangents are differentiated again.
 
     Returns:
         The tangents of all arrays that have one, by the id of the array. Others do not depend on these inputs.
     """
-    sweep = _Forward(program, dict(tangents))
+    sweep = _Forward(program, dict(tangents), again)
     program.steps = [each for step in program.steps for each in sweep.step(step)]
     return sweep.tangents
 
@@ -48,8 +49,9 @@ def forward(program: Program, tangents: dict[int, Array]) -> dict[int, Array]:
 class _Forward:
     """The tangents of a program's arrays."""
 
-    def __init__(self, program: Program, tangents: dict[int, Array]) -> None:
+    def __init__(self, program: Program, tangents: dict[int, Array], again: bool) -> None:
         self.program = program
+        self.again = again
         self.tangents = tangents
         self.taken = {array.name for array in program.arrays}
 
@@ -97,7 +99,7 @@ class _Forward:
         if step.reduce in ("max", "min"):
             return self.extreme(step, operands, along)
         out = None if step.reduce else ("in", count)
-        expr = tangent(step.expr, along, out, lambda k: operands[k].array.nonnegative)
+        expr = tangent(step.expr, along, out, lambda k: operands[k].array.nonnegative, self.again)
         if expr is None:
             return []
         mask = step.out.mask

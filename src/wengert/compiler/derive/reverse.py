@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wengert.compiler.derive.directions import dependents
 from wengert.compiler.derive.reverse_loop import ReverseLoop
 from wengert.compiler.derive.sweep import Sweep
+from wengert.compiler.derive.taken import Companions
 from wengert.compiler.ir import ONE, Array, Compute, Expr, Loop, Program, fuse, take_factors_out, whole
 
 __all__ = ["Reverse", "reverse"]
@@ -49,7 +50,8 @@ class Reverse(Sweep):
         arrays = self.forward.arrays
         params = [] if self.each else [a for a in arrays if a.role == "param" and a.name not in self.fixed]
         sources = params + [a for a in arrays if a.role != "param" and a.name in self.wanted]
-        self.needed: set[int] = dependents(self.forward.steps, map(id, sources))
+        self.companions = Companions(self.forward)
+        self.needed: set[int] = dependents(self.forward.steps, map(id, sources)) | {*self.companions.original}
         if self.seed is None and not self.each and (out.batched or self.weighted):
             self.program.seed = self.seed = Array("seed", out.shape if self.weighted else (), "const")
         if self.seed is not None and out.cell_shape:
@@ -63,10 +65,12 @@ class Reverse(Sweep):
                     continue
                 gradient = self.cotangent(step.out)
                 if gradient is not None:
+                    self.count(step.out, gradient)
                     if isinstance(step, Compute):
                         self.compute(step, gradient)
                     else:
                         self.assemble(step, gradient)
+        self.companions.remove()
         for array in sources:
             gradient = self.cotangent(array)
             if isinstance(gradient, Array):
@@ -77,6 +81,8 @@ class Reverse(Sweep):
 
     def cotangent(self, array: Array) -> Expr | Array | None:
         """Return the cotangent of an array: 1 or the seed for a scalar output, else what its readers contributed."""
+        if id(array) in self.companions.always:
+            return ONE
         if array is not self.forward.outputs["out"] or array.cell_shape:
             return self.finish(array)
         return ONE if self.seed is None else self.seed

@@ -16,6 +16,7 @@ import numpy as np
 from wengert.compiler.derive.sweep import Sweep
 from wengert.compiler.ir import (
     BATCH,
+    ONE,
     Access,
     Array,
     Assemble,
@@ -39,7 +40,8 @@ class ReverseLoop(Sweep):
     """The reverse sweep of a loop."""
 
     def __init__(self, outer: Sweep, loop: Loop) -> None:
-        shared = {name: getattr(outer, name) for name in ("constant", "needed", "names", "part_of", "rules")}
+        names = "constant", "needed", "names", "part_of", "rules", "again", "companions"
+        shared = {name: getattr(outer, name) for name in names}
         super().__init__(outer.forward, outer.wanted, **shared)
         self.outer = outer
         self.loop = loop
@@ -57,7 +59,8 @@ class ReverseLoop(Sweep):
         outer, loop = self.outer, self.loop
         initial_read = [output for output in loop.outputs if self.reads_initial_rows(output)]
         given = [output for output in loop.outputs if id(output.out) in self.needed and id(output.out) in outer.parts]
-        self.reached = self.reaches({id(output.part) for output in given})
+        always = {id(step.out) for step in loop.steps} & self.companions.always
+        self.reached = self.reaches({id(output.part) for output in given} | always)
         carried = [piece for piece in loop.slices if self.asks(piece)]
         initial = {id(piece): self.initial_rows_of(piece) for piece in carried}
         for output in given:
@@ -77,8 +80,10 @@ class ReverseLoop(Sweep):
         for step in reversed(loop.steps):
             if id(step.out) not in self.needed or id(step.out) not in self.reached:
                 continue
-            gradient = self.cotangent(step.out)
+            is_always = id(step.out) in self.companions.always and isinstance(step, Compute)
+            gradient: Any = ONE if is_always else self.cotangent(step.out)
             gradients.append((step, gradient))
+            self.count(step.out, gradient)
             if isinstance(step, Compute):
                 self.compute(step, gradient)
             else:
@@ -89,7 +94,10 @@ class ReverseLoop(Sweep):
                 part = self.add(piece, piece.shape, [whole(part)], ("in", 0))
             self.loop_back.outputs.append(LoopOutput(part, received[id(piece)], initial[id(piece)]))
         outward = [(step, cotangent) for step, cotangent in gradients if any(map(self.is_outside, step.reads))]
-        cotangents_of = [(step, self.all_iterations_of(gradient)) for step, gradient in outward]
+        cotangents_of = [(step, x if x is ONE else self.all_iterations_of(x)) for step, x in outward]
+        counts = self.companions.counts
+        counted = {step: counts[id(step.out)] for step, _ in outward if id(step.out) in counts}
+        counts_of = {id(step.out): self.all_iterations_of(count) for step, count in counted.items()}
         for step in self.program.each_step():
             for access in step.operands if isinstance(step, Compute) else ():
                 if id(access.array) in self.loop_arrays:  # an array of the forward iteration
@@ -103,11 +111,13 @@ class ReverseLoop(Sweep):
         for piece in carried:
             self.from_first_iterations(piece, received[id(piece)])
         for step, cotangent in cotangents_of:
+            if id(step.out) in counts_of:
+                counts[id(self.placeholder(step.out))] = counts_of[id(step.out)]
             self.after_loop(step, cotangent)
 
     def cotangent(self, array: Array) -> Array:
         """Return the cotangent of an array that the results depend on."""
-        cotangent = self.finish(array)
+        cotangent = ONE if id(array) in self.companions.always else self.finish(array)
         if cotangent is None:
             raise ProgramError(f"{array.name} receives no cotangent")
         return cotangent if isinstance(cotangent, Array) else self.add(array, array.shape, [], cotangent)
@@ -274,7 +284,7 @@ class ReverseLoop(Sweep):
 
     # -- after the loop -----------------------------------------------------------------------------------------------
 
-    def after_loop(self, step: Compute | Assemble, cotangent: Array) -> None:
+    def after_loop(self, step: Compute | Assemble, cotangent: Any) -> None:
         """Add what a step contributes to arrays outside in all iterations, with the iterations as an axis."""
         outer, outside = self.outer, [array for array in step.reads if self.is_outside(array)]
         start = len(outer.program.steps)
@@ -334,6 +344,8 @@ class ReverseLoop(Sweep):
             shape = (*part.shape[: int(part.batched)], self.loop.count, *part.cell_shape)
             new = self.placeholders[id(part)] = replace(part, shape=shape)
             self.array_of_placeholder[id(new)] = part
+            if id(part) in self.companions.suspect:
+                self.companions.suspect.add(id(new))
         return self.placeholders[id(part)]
 
     def repeated(self, values: Any) -> Any:

@@ -7,10 +7,11 @@ both adjoints of a matrix product are special cases.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from wengert.compiler.derive.taken import Companions
 from wengert.compiler.ir import (
     BATCH,
     ONE,
@@ -49,15 +50,21 @@ class Sweep:
     names: dict[str, int] = field(default_factory=dict)
     part_of: dict[int, Array] = field(default_factory=dict)
     rules: dict[str, Any] = field(default_factory=lambda: SYMBOLS)  # see `cotangents`
+    again: bool = False  # likewise
     numbering: Numbering = field(default_factory=Numbering)  # of expressions that may be shared
     only: set[int] | None = None  # the arrays that receive cotangents from a step; None for all
+    companions: Companions = None  # type: ignore[assignment]  # a sweep begins with them
 
     def array(self, of: Array, shape: tuple[int, ...]) -> Array:
         number = self.names[of.name] = self.names.get(of.name, -1) + 1
-        new = Array(f"d{of.name}_{number}", shape, "value")
+        new = Array(f"{self.name_of(of)}_{number}", shape, "value")
         self.program.arrays.append(new)
         self.part_of[id(new)] = of
         return new
+
+    def name_of(self, array: Array) -> str:
+        """Return the name of an array's cotangent, or of a companion's count."""
+        return array.name if id(array) in self.companions.original else f"d{array.name}"
 
     def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], expr: Expr, rank: int = -1) -> Array:
         """Add a step that computes a part of an array's cotangent, summed over the axes after the first `rank`."""
@@ -73,25 +80,28 @@ class Sweep:
             return None
         whole_parts: list[Array] = []
         others: list[tuple[Access, Array]] = []
+        is_count = id(array) in self.companions.original
         for access, part in parts:
-            if covers(access, part):
+            if covers(access, part) or (is_count and part.shape == array.shape and array.size == 1):
                 whole_parts.append(part)
             else:
                 others.append((access, part))
-        if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
+        if is_count:  # a reader counts as much as two
+            whole_parts = list({id(part): part for part in whole_parts}.values())
+        if len(whole_parts) == 1 and not others and whole_parts[0].shape == array.shape:
             if self.part_of.get(id(whole_parts[0])) is array:
-                whole_parts[0].name = f"d{array.name}"
+                whole_parts[0].name = self.name_of(array)
             return self.constant.get(id(whole_parts[0]), whole_parts[0])
         if whole_parts:
             total = self.total(array, whole_parts[:ADDENDS])
             for at in range(ADDENDS, len(whole_parts), ADDENDS - 1):
                 total = self.total(array, [total, *whole_parts[at : at + ADDENDS - 1]])
             if not others:
-                total.name = f"d{array.name}"
+                total.name = self.name_of(array)
                 return total
             others.insert(0, (whole(array), total))
         out = self.array(array, array.shape)
-        out.name = f"d{array.name}"
+        out.name = self.name_of(array)
         for access, _ in others:
             access.array = out
         self.program.steps.append(Assemble(out, others))
@@ -106,6 +116,12 @@ class Sweep:
         for term in terms[1:]:
             expr = ("add", expr, term)
         return self.add(array, array.shape, reads, expr)
+
+    def count(self, array: Array, gradient: Expr | Array) -> None:
+        """Note the cotangent of a companion that is not always taken: its array's number of readers that take it."""
+        companions = self.companions
+        if id(array) in companions.original and id(array) not in companions.always:
+            companions.counts[companions.original[id(array)]] = gradient
 
     def asks(self, array: Array) -> bool:
         return id(array) in self.needed and (self.only is None or id(array) in self.only)
@@ -123,9 +139,9 @@ class Sweep:
             self.give(part, whole(part), received)
 
     def compute(self, step: Compute, gradient: Expr | Array) -> None:
-        count = len(step.operands)
+        place = len(step.operands)
         operands = list(step.operands)
-        reach: Expr = gradient if isinstance(gradient, tuple) else ("in", count)
+        reach: Expr = gradient if isinstance(gradient, tuple) else ("in", place)
         absent = (0,) * len(step.reduced)
         own = Access(step.out, 0, step.out.strides + absent)
         if isinstance(gradient, Array):
@@ -136,10 +152,17 @@ class Sweep:
         if step.reduce in ("max", "min"):
             exprs, operands = self.extreme(step, reach, operands)
         else:
-            out = None if step.reduce else ("in", count + 1)
-            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative, self.rules)
+            out = None if step.reduce else ("in", place + 1)
+            nonnegative, has_choices = lambda k: operands[k].array.nonnegative, self.forward.has_choices
+            exprs = cotangents(step.expr, reach, out, nonnegative, self.rules, has_choices, self.again)
             if step.mask is not None:
                 exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
+        count = self.companions.counts.get(id(step.out))
+        if isinstance(count, Array):
+            operands = [*operands, replace(own, array=count)]
+            is_taken: Expr = ("ne", ("in", len(operands) - 1), ZERO)
+            fragile = [k for k, expr in exprs.items() if self.companions.is_fragile(expr, operands)]
+            exprs |= {k: ("where", is_taken, exprs[k], ZERO) for k in fragile}
         shared: dict[Any, Array] = {}
         asked = [k for k in exprs if self.asks(step.operands[k].array)]
         missing = {k: _missing(step.operands[k], step.axes) for k in asked}

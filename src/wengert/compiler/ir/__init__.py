@@ -17,6 +17,7 @@ from wengert.compiler.ir.expression import (
     fold,
     has_mask,
     inputs,
+    is_choice,
     is_nonnegative,
     may_fold,
     parts,
@@ -71,6 +72,6 @@ __all__ = ["BATCH", "CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "Access", "Arr
 __all__ += ["LEAVES", "ONE", "SYMBOLS", "Grid", "Index", "Loop", "LoopOutput", "Numbering", "Program", "ProgramError"]
 __all__ += ["ZERO", "Slice", "Step", "addresses", "compact", "components", "compute_once", "concat_ranges"]
 __all__ += ["contiguous", "cotangents", "distinct", "drop_unread", "expand", "fit_strides", "fold", "fuse"]
-__all__ += ["grid_rows", "has_mask", "inline", "inputs", "is_nonnegative", "may_fold", "merge_equal_steps", "nested"]
-__all__ += ["parts", "product_grid", "rename", "repeated", "rewrite", "rewrite_masks", "take_factors_out", "tangent"]
-__all__ += ["times", "unmask", "unrolled", "verify", "whole", "without_broadcast"]
+__all__ += ["grid_rows", "has_mask", "inline", "inputs", "is_choice", "is_nonnegative", "may_fold", "merge_equal_steps"]
+__all__ += ["nested", "parts", "product_grid", "rename", "repeated", "rewrite", "rewrite_masks", "take_factors_out"]
+__all__ += ["tangent", "times", "unmask", "unrolled", "verify", "whole", "without_broadcast"]

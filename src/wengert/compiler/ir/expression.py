@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 from wengert.ops import AS_OPERANDS, NONNEGATIVE, VALUES, Operators, interpret, namespace, table
 
 __all__ = ["CHEAP", "CHOICES", "COMPARISONS", "FURTHER", "LEAVES", "ONE", "ZERO", "Expr", "compact", "cotangents"]
-__all__ += ["Numbering", "equal", "expand", "fold", "has_mask", "inputs", "is_nonnegative", "may_fold", "operations"]
-__all__ += ["parts", "rename", "repeated", "rewrite", "rewrite_masks", "tangent", "times"]
+__all__ += ["Numbering", "equal", "expand", "fold", "has_mask", "inputs", "is_choice", "is_nonnegative", "may_fold"]
+__all__ += ["operations", "parts", "rename", "repeated", "rewrite", "rewrite_masks", "tangent", "times"]
 
 Expr = tuple[Any, ...]
 Operand = TypeVar("Operand")
@@ -29,6 +29,7 @@ Result = TypeVar("Result")
 LEAVES = ("in", "const", "mask")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 CHOICES = ("where", "guarded")
+LENGTHS = ("abs", "hypot")  # which have a kink at 0; `norm` is written out to end with the first
 CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu", *COMPARISONS)
 MODERATE = 2.0**64  # constant factors may be folded while their product stays within this range
 ONE: Expr = ("const", 1.0)
@@ -105,6 +106,11 @@ class Numbering:
         if number == len(self.parts):
             self.parts.append(part)
         return number
+
+
+def is_choice(expr: Expr) -> bool:
+    """Return True for a choice of the function's own: its condition is a number. Those of rules have comparisons."""
+    return bool(expr[0] == "where" and expr[1][0] == "ne" and expr[1][2] == ZERO)
 
 
 def equal(a: Expr, b: Expr) -> bool:
@@ -253,6 +259,8 @@ def cotangents(
     out: Expr | None = None,
     nonnegative: Callable[[int], bool] = lambda operand: False,
     rules: dict[str, Any] = SYMBOLS,
+    choices: bool = False,
+    again: bool = False,
 ) -> dict[int, Expr]:
     """Return the cotangent that each operand receives when the expression receives `gradient`.
 
@@ -261,12 +269,16 @@ def cotangents(
         gradient: the cotangent of its value.
         out: an expression for its value, if that is stored.
         nonnegative: whether an operand is known to be 0, positive or nan.
-        rules: FURTHER for cotangents that are differentiated again.
+        rules: FURTHER for cotangents that may be differentiated again.
+        choices: whether the function has choices, whose sides may be infinite where they are not taken.
+        again: whether they are. A length that is 0 and receives 0 may be that of a smooth function, whose second
+            derivative these rules do not know: then it is not finite, and the engine computes the call.
 
     >>> cotangents(("mul", ("in", 0), ("in", 1)), ("in", 2))
     {0: ('mul', ('in', 2), ('in', 1)), 1: ('mul', ('in', 2), ('in', 0))}
     """
     times = _quotient if rules is SYMBOLS else _product
+    in_branches = functools.partial(_in_branches, choices=choices)
     received: dict[int, Any] = {}
     pending: dict[Any, Any] = {id(expr): _symbolic(gradient)}  # by the id of a part, or the place of a leaf
     signs: dict[int, bool] = {}
@@ -291,16 +303,28 @@ def cotangents(
                 give(x, 1, share * _symbolic(own))
                 continue
             test = Symbolic(condition)
-            give(part, 2, _in_branches(share, functools.partial(_choice, test, y=0.0, name=name)))
-            give(part, 3, _in_branches(share, functools.partial(_choice, test, 0.0)))
+            give(part, 2, in_branches(share, functools.partial(_choice, test, y=0.0, name=name)))
+            give(part, 3, in_branches(share, functools.partial(_choice, test, 0.0)))
         elif name == "mul" and equal(part[1], part[2]):
             twice = 2.0 * _symbolic(part[1])
-            give(part, 1, _in_branches(share, functools.partial(_product, slope=twice)))
+            give(part, 1, in_branches(share, functools.partial(_product, slope=twice)))
         else:
+            if again and name in LENGTHS:
+                is_hidden = _operation("eq", _choice(_is_zero(own or part), share, 1.0), 0.0)
+                share = in_branches(share, functools.partial(_at_kink, is_hidden))
             for place, derivative in enumerate(partials(part, own or part, nonnegative, rules, signs), 1):
                 if part[place][0] not in ("const", "mask") and derivative is not None:
-                    give(part, place, _in_branches(share, functools.partial(times, slope=derivative)))
+                    give(part, place, in_branches(share, functools.partial(times, slope=derivative)))
     return {k: _expr(total) for k, total in received.items()}
+
+
+def _is_zero(expr: Expr) -> Any:
+    return _operation("eq", Symbolic(expr), 0.0)
+
+
+def _at_kink(condition: Any, x: Any) -> Any:
+    """Return a number that is 0 if the condition holds, with a derivative that is not finite there."""
+    return _choice(condition, _operation("sqrt", x), x, "guarded")
 
 
 def _product(x: Any, slope: Any) -> Any:
@@ -328,14 +352,36 @@ def _added(x: Any, y: Any) -> Any:
     return _choice(Symbolic(x.expr[1]), taken, other, "guarded")
 
 
-def _in_branches(share: Any, change: Callable[[Any], Any]) -> Any:
-    """Change a cotangent; that of one branch of a rule stays 0 where the rule takes the other one: what it is changed
-    with may be infinite there, as no run of the function computes it.
+def _in_branches(share: Any, change: Callable[[Any], Any], choices: bool) -> Any:
+    """Change a cotangent; that of one side of a choice or branch of a rule stays 0 where the other one is taken: what
+    it is changed with may be infinite there, as no run of the function computes it.
     """
-    if isinstance(share, Symbolic) and share.expr[0] == "guarded" and ZERO in share.expr[2:]:
-        x, y = [0.0 if branch == ZERO else _in_branches(_symbolic(branch), change) for branch in share.expr[2:]]
-        return _choice(Symbolic(share.expr[1]), x, y, "guarded")
+    if isinstance(share, Symbolic):
+        name, *operands = share.expr
+        if (name == "guarded" or (choices and is_choice(share.expr))) and ZERO in operands[1:]:
+            x, y = [0.0 if x == ZERO else _in_branches(_symbolic(x), change, choices) for x in operands[1:]]
+            return _choice(Symbolic(operands[0]), x, y, name)
+        if choices and name == "add" and any(map(_is_of_one_side, operands)):
+            x, y = [_in_branches(_symbolic(operand), change, choices) for operand in operands]
+            return x + y
     return change(share)
+
+
+def _is_of_one_side(expr: Expr) -> bool:
+    """Return True if a cotangent is a sum with a part of one side of a choice."""
+    return any(is_choice(part) and ZERO in part[2:] for part in _terms(expr))
+
+
+def _terms(expr: Expr) -> list[Expr]:
+    """List the terms of a sum."""
+    terms, stack = list[Expr](), [expr]
+    while stack:
+        part = stack.pop()
+        if part[0] == "add":
+            stack += part[1:]
+        else:
+            terms.append(part)
+    return terms
 
 
 def _receivers(expr: Expr) -> list[tuple[Expr, Any]]:
@@ -363,6 +409,7 @@ def tangent(
     tangents: Mapping[int, Expr],
     out: Expr | None = None,
     nonnegative: Callable[[int], bool] = lambda operand: False,
+    again: bool = False,
 ) -> Expr | None:
     """Return the tangent of an expression; None if it is 0 as no operand has one.
 
@@ -371,6 +418,7 @@ def tangent(
         tangents: the tangents of its operands, by number.
         out: an expression for its value, if that is stored.
         nonnegative: whether an operand is known to be 0, positive or nan.
+        again: whether it is differentiated again: see `cotangents`.
 
     >>> tangent(("mul", ("in", 0), ("in", 1)), {0: ("in", 2)})
     ('mul', ('in', 1), ('in', 2))
@@ -391,6 +439,8 @@ def tangent(
             if t is not None and partial is not None:
                 term = partial * _symbolic(t)
                 total = term if total is None else total + term
+        if again and name in LENGTHS and isinstance(total, Symbolic):
+            total = _choice(_is_zero(of_part), total * _operation("sqrt", Symbolic(of_part)), total, "guarded")
         return None if total is None else _expr(total)
 
     return fold(expr, combine)

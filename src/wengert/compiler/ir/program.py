@@ -295,6 +295,7 @@ class Program:
     seed: Array | None = None  # of a reverse program: the cotangent of "out"
     padded: bool = False  # whether it computes elements that the recording lacks, and masks them out
     is_derivative: bool = False  # whether it has the steps of a reverse sweep
+    has_choices: bool = False  # whether the recording has a `where`: see derive/taken.py
     as_written: bool = False  # whether some sums keep the recording's order, because terms of them cancel
 
     @property

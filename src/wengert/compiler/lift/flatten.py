@@ -100,6 +100,7 @@ class FlatGraph:
     groups: Groups
     places: Ints  # the number of each instruction of the recording
     as_written: bool = False  # whether some sums keep their written order
+    has_choices: bool = False  # whether the recording has a `where`
     cut: Cut | None = None  # where iterations of a loop are left out
 
 
@@ -168,6 +169,7 @@ def flatten(
     none = Groups(codes[:0], codes[:1] * 0, codes[:0])
     flat = FlatGraph(n, constants, source, first, last, factor, other, coefficient, operands, starts, none, places)
     flat.as_written, flat.cut = bool(as_written.any()), cut
+    flat.has_choices = bool((np.asarray(graph.codes) == BY_NAME["where"].code).any())
     flat.groups = _groups(flat, codes, level, present & (codes > 0))
     return flat
 

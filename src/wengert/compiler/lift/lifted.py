@@ -81,7 +81,7 @@ def lift(
             if number < len(loops):
                 loops[number].make()
         program = lifter.program
-        program.as_written = flat.as_written
+        program.as_written, program.has_choices = flat.as_written, flat.has_choices
         for name, places in outputs.items():
             program.outputs[name] = _output(lifter, flat.places[places])
         fuse(program)

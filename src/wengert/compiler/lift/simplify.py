@@ -47,7 +47,8 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
     codes, starts, operands = _without((source != VALUE) & (codes > 0), codes, starts, operands)
     many = [row.code for row in TABLE if row.arity is None and row.name not in ("sum", "dot", "max", "min", "pick")]
     written_out = np.flatnonzero(np.isin(codes, many)).tolist()
-    if not written_out and not picks:
+    powers = _even_powers(codes, starts, operands, constants, {pick.user for pick in picks})
+    if not (written_out or picks or powers):
         return codes, starts, operands, constants, np.arange(len(codes))
     numbers: list[float] = constants.tolist()
     pieces: dict[int, list[tuple[int, list[int]]]] = {}
@@ -61,8 +62,12 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
             picked[choice] = writer("pick", *[choose(writer, x) if isinstance(x, tuple) else x for x in choice])
         return picked[choice]
 
-    for place in sorted({*written_out, *by_user}):
+    for place in sorted({*written_out, *by_user, *powers}):
         writer = _Expansion(numbers, place)
+        if place in powers:
+            _even_power(writer, *powers[place])
+            pieces[place] = writer.steps
+            continue
         xs = operands[starts[place] : starts[place + 1]].tolist()
         for pick in by_user.get(place, ()):
             xs[pick.position] = choose(writer, (*pick.candidates, pick.index))
@@ -77,6 +82,41 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
             writer(row.name, *xs)
         pieces[place] = writer.steps
     return *_spliced(codes, starts, operands, pieces), np.array(numbers), _shifted(len(codes), pieces)[1]
+
+
+def _even_powers(
+    codes: Ints, starts: Ints, operands: Ints, constants: Any, but: set[int]
+) -> dict[int, tuple[str, list[int], float]]:
+    """Return by their places the even powers of a length: its name, its operands and the exponent. Written as powers of
+    a sum of squares they have no kink. `but` are places where operands are chosen at run time.
+    """
+    powers = np.flatnonzero(IS_POWER[codes])
+    bases = operands[starts[powers]] if len(powers) else powers
+    powers = powers[(bases >= 0) & IS_LENGTH[codes[np.maximum(bases, 0)]]]
+    even = {}
+    for place in powers.tolist():
+        name, (base, *rest) = TABLE[codes[place]].name, operands[starts[place] : starts[place + 1]].tolist()
+        own, exponent = operands[starts[base] : starts[base + 1]].tolist(), 2.0
+        if name == "pow":
+            exponent = float(constants[-1 - rest[0]]) if rest[0] < 0 else 0.0
+        elif name == "mul" and rest != [base]:
+            other = rest[0]
+            is_equal = other >= 0 and codes[other] == codes[base] and other not in but
+            exponent *= is_equal and own == operands[starts[other] : starts[other + 1]].tolist()
+        if own and exponent >= 2.0 and exponent % 2.0 == 0.0 and but.isdisjoint((place, base)):
+            even[place] = TABLE[codes[base]].name, own, exponent
+    return even
+
+
+def _even_power(write: _Expansion, name: str, xs: list[int], exponent: float) -> None:
+    """Write an even power of the length of some numbers."""
+    if name == "abs" and exponent != 2.0:
+        write("pow", xs[0], write.constant(exponent))
+        return
+    squares = [write("square", x) for x in xs]
+    total = write("sum", *squares) if len(xs) > 1 else squares[0]
+    if exponent != 2.0:
+        write("pow", total, write.constant(0.5 * exponent))
 
 
 def _shifted(count: int, pieces: dict[int, Any]) -> tuple[Ints, Ints]:
@@ -110,6 +150,10 @@ def _spliced(codes: Ints, starts: Ints, operands: Ints, pieces: dict[int, Any]) 
     return joined[0], np.concatenate([[0], np.cumsum(joined[1])]), joined[2]
 
 
+IS_POWER, IS_LENGTH = [
+    np.isin(np.arange(1 << 16), [BY_NAME[name].code for name in names])
+    for names in (("pow", "mul", "square"), ("abs", "hypot", "norm"))
+]
 STEP = 1 << 40  # an inserted step is named STEP + place * STEPS + number
 STEPS = 1 << 20
 
@@ -161,7 +205,7 @@ def _norm(write: _Expansion, xs: list[int]) -> None:
     scale = write("where", write("gt", greatest, large), above, scale)
     total = write("sum", *[write("square", write("div", x, scale)) for x in xs])
     root = write("sqrt", write("where", total, total, one))
-    write("where", total, write("mul", root, scale), write.constant(0.0))
+    write("abs", write("where", total, write("mul", root, scale), total))  # a length, with the derivatives of one
 
 
 WRITTEN_OUT: dict[str, Callable[[_Expansion, list[int]], None]] = {

@@ -70,21 +70,22 @@ def differentiate(
             raise NotDifferentiable("a gradient needs a function that returns one number")
         if kind in ("hvp", "jvp") and [input_arrays[x].shape for x in names] != [input_arrays[x].shape for x in along]:
             raise NotDifferentiable("the direction has another structure than the argument")
+        is_last = level == len(levels)
+        again = not is_last or number is Value
         pattern = entries(names) if kind == "sparse" and entries is not None else None
         if kind == "jacobian":
-            jacobian(program, names)
+            jacobian(program, names, again)
         elif kind in ("grad", "value_and_grad", "hvp"):
-            gradient(program, names, with_value=kind == "value_and_grad")
+            gradient(program, names, kind == "value_and_grad", again or kind == "hvp")
         if kind in ("hvp", "jvp"):
-            jvp(program, names, along, with_value=kind == "jvp")
+            jvp(program, names, along, kind == "jvp", again)
         elif kind == "vjp":
             try:
                 outputs.match(directions[0], "the cotangent")
             except WengertError as problem:
                 raise NotDifferentiable(str(problem)) from None
-            vjp(program, names, along)
+            vjp(program, names, along, again)
         size = program.outputs["out"].size
-        is_last = level == len(levels)
         result = assembled(kind, outputs, inputs, [number(float(n)) if is_last else float(n) for n in range(size)])
         if not is_last:
             outputs = Numbers(result)

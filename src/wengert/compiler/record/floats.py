@@ -26,7 +26,7 @@ from wengert.compiler.reach import PurityCheck
 from wengert.compiler.record.run import RecordedRun
 from wengert.compiler.record.structure import Parts
 from wengert.compiler.traced import HOLDS, Guard, TooLarge, Unrecordable, is_watched, recorder_of_thread
-from wengert.derivatives import CaughtError, Numbers, code_of, derivations_of, floats_only, items_of
+from wengert.derivatives import CaughtError, Numbers, code_of, derivations_of, floats_only, items_of, programs_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError, OperationError, WengertError
 from wengert.graph import Graph
@@ -86,6 +86,7 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
         )
     if (code := code_of(function)) is not None:
         floats_only.add(code)
+        programs_of(function)  # for the next call
     return result
 
 

@@ -5,8 +5,9 @@ is not finite the engine's derivatives count. By then the function may read othe
 operations are kept: they need only the numbers that the call has kept.
 
 This holds for operations in `BOUNDED`: their partial derivatives are numbers that the run computes anyway, or no larger
-ones. One that is not finite then shows in every sweep, whatever the cotangents are: 0 times infinity is nan. Others,
-such as 1 / x, may overflow in a partial derivative where a small cotangent, divided by x, does not.
+ones. One that is not finite then shows in every sweep, whatever the cotangents are: 0 times infinity is nan, but for a
+side of a choice that is not taken, which is no part of the derivative. Others, such as 1 / x, may overflow in a partial
+derivative where a small cotangent, divided by x, does not.
 """
 
 from __future__ import annotations

@@ -112,6 +112,8 @@ class TracedArray(np.ndarray):
         if function in OVERLAPPING:
             refuse_layout(f"np.{function.__name__}")
         _refuse_narrow(function.__name__, (*args, *named.values()))
+        if function is np.linalg.norm and (lengths := _lengths(*args, **named)) is not NotImplemented:
+            return lengths
         if function is np.count_nonzero and type(args[0]) is TracedArray:
             count = (args[0] != 0).sum(*args[1:], **named)
             return count if isinstance(count, np.ndarray) else converted(count, int)
@@ -389,6 +391,13 @@ def _extreme(own: str, method: str, plain: list[Any], options: dict[str, Any]) -
         if row_by_row and all(is_alone(functools.reduce(row_of_table, row), row) for row in row_by_row):
             choose = row_of_table
     return getattr(np.frompyfunc(choose, 2, 1, identity=None), method)(*plain, **options)
+
+
+def _lengths(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Return `np.linalg.norm` along an axis, where NumPy takes roots of objects; `NotImplemented` for other norms."""
+    if type(x) is not TracedArray or x.kind is None or ord not in (None, 2) or type(axis) is not int:
+        return NotImplemented
+    return np.sqrt((x * x).sum(axis, keepdims=keepdims))
 
 
 def _holds_objects(x: Any) -> bool:

@@ -287,7 +287,8 @@ def _distance(p: Any, q: Any) -> Any:
     p, q = list(p), list(q)
     if not any(map(is_traced, (*p, *q))) or len(p) != len(q):
         return math.dist([*map(concrete, p)], [*map(concrete, q)])
-    return STANDINS[id(math.sqrt)](sum((a - b) * (a - b) for a, b in zip(p, q, strict=True)))
+    away = [a - b for a, b in zip(p, q, strict=True)]
+    return STANDINS[id(math.sqrt)](sum(x * x for x in away))
 
 
 def _copysign(x: Any, y: Any) -> Any:
@@ -425,6 +426,13 @@ def _spread(function: Any, of_sample: bool, is_root: bool) -> Callable[..., Any]
         about = [x for x in center if x is not None]
         if named or len(items) <= of_sample or not _are_floats(items) or not _are_plain(about):
             return function([*map(concrete, items)], *map(concrete, center), **named)
+        recorder = next(filter(is_traced, items)).recorder
+        is_alike = not about and all(number_of(x) == number_of(items[0]) for x in items)
+        if is_alike and all(recorder.guard("eq", x, items[0]) for x in items[1:]):  # their spread is 0, without rounding
+            away = [x - items[0] for x in items]
+            away = [x - sum(away) / len(items) for x in away]
+            variance = sum(x * x for x in away) / max(len(items) - of_sample, 1)
+            return _as_spread(variance, is_root, items)
         mean = about[0] if about else _sum_of_floats(items)[0] / len(items)
         away = [x - mean for x in items]
         squares, rest = _sum_of_floats([x * x for x in away])[0], 0.0
@@ -435,11 +443,16 @@ def _spread(function: Any, of_sample: bool, is_root: bool) -> Callable[..., Any]
         exact = exact and variance.recorder.guard("le", 1024.0 * rest * rest, squares)
         if not (exact and variance.recorder.guard("within", variance, FINITE)):
             return function([*map(concrete, items)])
-        if is_root:
-            return STANDINS[id(math.sqrt)](variance)
-        return converted(variance, np.float64) if type(number_of(items[0])) is np.float64 else variance
+        return _as_spread(variance, is_root, items)
 
     return spread
+
+
+def _as_spread(variance: Any, is_root: bool, items: Sequence[Any]) -> Any:
+    """Return a variance, or its root, as a number of the type that `statistics` gives for these."""
+    if is_root:
+        return STANDINS[id(math.sqrt)](variance)
+    return converted(variance, np.float64) if type(number_of(items[0])) is np.float64 else variance
 
 
 def _are_floats(items: list[Any]) -> bool:
@@ -611,9 +624,12 @@ def _is_float64(kind: Any) -> bool:
         return False
 
 
-def _of_arrays(function: Any) -> Callable[..., Any]:
-    """Wrap a function of NumPy, so that it counts a list of traced bools like an array of bools."""
-    return lambda *args, **named: function(*[presented(np.array(x)) if _lists_bools(x) else x for x in args], **named)
+def _of_arrays(function: Any, becomes_one: Callable[[Any], bool] | None = None) -> Callable[..., Any]:
+    """Wrap a function of NumPy, so that a list of traced bools, or another one if told so, becomes an array first."""
+    asked = becomes_one or _lists_bools
+    return lambda *args, **named: function(
+        *[presented(np.array(x)) if type(x) in (list, tuple) and asked(x) else x for x in args], **named
+    )
 
 
 def _lists_bools(x: Any) -> bool:
@@ -654,8 +670,10 @@ def _memoryview(x: Any) -> Any:
 for _name in ("asfortranarray", "ascontiguousarray", "require"):
     STANDINS[id(getattr(np, _name))] = _laying_out(getattr(np, _name))
 STANDINS |= {id(memoryview): _memoryview, id(np.result_type): _result_type}
-for _name in ("all", "any", "cumsum", "mean", "prod", "std", "sum", "var"):
+for _name in ("all", "any", "cumsum", "mean", "prod", "sum"):
     STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
+for _name in ("std", "var"):  # of a list NumPy would take the numbers out
+    STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name), _holds_traced)
 STANDINS |= {id(np.quantile): quantile(np.quantile, 1), id(np.percentile): quantile(np.percentile, 100)}
 for _own, _numpy in (
     *[(getattr(linalg, name), getattr(np.linalg, name)) for name in ("det", "inv", "solve")],

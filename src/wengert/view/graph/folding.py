@@ -21,7 +21,7 @@ from itertools import pairwise
 from wengert.graph import Graph
 from wengert.ops import BY_NAME
 from wengert.view import naming
-from wengert.view.graph.read import computed, constants, edges, steepest, stopping
+from wengert.view.graph.read import computed, constants, edges, is_untaken_side, steepest, stopping
 from wengert.view.graph.scene import PATH, SIGNED, Box, Cell, Edge, Picture, cell_of, value_box, with_constants
 from wengert.view.naming import TITLE, clean, ending, number
 from wengert.view.scopes import Scope, common
@@ -322,7 +322,7 @@ class Folding:
                     if start < 0:
                         start = self._outer_box(part, source, outside, boxes)
                     elif single and not isinstance(items[start], Cluster):
-                        drawn.append(Edge(start, i, at, hot))
+                        drawn.append(Edge(start, i, at, hot, grey=is_untaken_side(self.graph, place, at)))
                         continue
                     if (start, i) in folded:
                         folded[start, i].weight = None

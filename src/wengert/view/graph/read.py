@@ -11,14 +11,15 @@ from typing import Any
 from wengert.engine import Value
 from wengert.errors import OperandError
 from wengert.graph import Graph
-from wengert.ops import by_hand
+from wengert.ops import BY_NAME, by_hand
 from wengert.view.foreign import EXPECTED, PARTS, SeenGraph, can_be_seen, has_no_parts
 from wengert.view.naming import clean, number
 from wengert.view.scopes import edges
 
 __all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "edges", "graph_of", "has_gradients", "is_by_hand"]
-__all__ += ["silent", "steepest", "stopping"]
+__all__ += ["is_untaken_side", "silent", "steepest", "stopping"]
 
+WHERE = BY_NAME["where"].code
 FEW = 3  # the largest number of constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
 ROUNDING = 1e-9  # a sum below this fraction of its largest term is 0; a million terms have a rounding error of 1e-10
@@ -58,6 +59,15 @@ def constants(graph: Graph, place: int) -> list[tuple[int, str, list[float]]]:
 def is_by_hand(graph: Graph, place: int) -> bool:
     """Return True if a value was made by hand, so that it has a closure, or none, and no partial derivatives."""
     return graph.codes[place] == by_hand.code
+
+
+def is_untaken_side(graph: Graph, place: int, at: int) -> bool:
+    """Return True for the side of a choice that is not taken, without running any closure."""
+    if graph.codes[place] != WHERE:
+        return False
+    condition = graph[place].operands[0]
+    holds = graph.values[condition].data if isinstance(condition, int) else condition
+    return at - graph.starts[place] == (2 if holds else 1)
 
 
 def silent(graph: Graph) -> frozenset[int]:
@@ -117,7 +127,7 @@ def computed(graph: Graph, gradients: list[float]) -> bytearray:
             for at, operand in edges(graph, place):
                 if gradients[operand] == 0.0:
                     total, largest = received.get(operand, (0.0, 0.0))
-                    passed = partials[at] * gradient
+                    passed = partials[at] * gradient if gradient else 0.0  # a side that is not taken passes on nothing
                     received[operand] = total + passed, max(largest, abs(passed))
     return known
 

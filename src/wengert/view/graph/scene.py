@@ -72,6 +72,7 @@ class Edge:
         at: the operand's index in `Graph.operands`; -1 if the edge stands for several.
         hot: True on the path that is highlighted.
         weight: the weight that a neuron multiplies the operand by; None outside neurons, or if there are several.
+        grey: True from a side that a choice does not take: no gradient flows there.
     """
 
     source: int
@@ -79,6 +80,7 @@ class Edge:
     at: int = -1
     hot: bool = False
     weight: float | None = None
+    grey: bool = False
 
 
 @dataclass(slots=True)

@@ -72,6 +72,8 @@ def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
     }
     slots = [range(graph.starts[place], graph.starts[place + 1]) for place in range(len(graph))]
     partials: list[list[Any]] = [[_json(backward.partials[at]) for at in ats] for ats in slots]
+    for place in backward.beside:
+        partials[place] = [None] * len(slots[place])
     own: dict[int, dict[int, Any]] = {}  # closures that do not add: "=", or the gradient afterwards and a sentence
     by_hand = [place for place in range(len(graph)) if is_by_hand(graph, place)]
     for place in by_hand:
@@ -99,7 +101,7 @@ def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
         ],
         "about": about,
         "off": _off(unknown, bool(by_hand)),
-        "idle": {place: backward.idle(place) for place in by_hand if not backward.moves(place)},
+        "idle": {place: backward.idle(place) for place in (*by_hand, *backward.beside) if not backward.moves(place)},
     }
     data = {
         "words": words,

@@ -7,7 +7,7 @@ from wengert.view.graph.formats.svg import LIGHT
 
 __all__ = ["write"]
 
-HOT = LIGHT["hot"]
+HOT, GREY = LIGHT["hot"], LIGHT["line"]
 FILL = {kind: LIGHT[kind] for kind in ("leaf", "fold")}
 
 
@@ -25,12 +25,12 @@ def write(drawing: Drawn) -> str:
             shape = "shape=circle, margin=0" if len(box.symbol) < 3 else 'style=rounded, margin="0.08,0.04", height=0.3'
             shape += ', style="rounded,dashed"' if box.stops else ""
             lines.append(f'  o{i} [label="{_quoted(box.symbol)}", {shape}]; o{i} -> b{i}{_look(box.hot)}')
-    lines += [f"  b{edge.source} -> {picture.end(edge)}{_look(edge.hot)}" for edge in picture.edges]
+    lines += [f"  b{edge.source} -> {picture.end(edge)}{_look(edge.hot, edge.grey)}" for edge in picture.edges]
     return "\n".join([*lines, "}"])
 
 
-def _look(hot: bool) -> str:
-    return f' [color="{HOT}", penwidth=2]' if hot else ""
+def _look(hot: bool, grey: bool = False) -> str:
+    return f' [color="{HOT}", penwidth=2]' if hot else f' [color="{GREY}"]' if grey else ""
 
 
 def _quoted(text: str) -> str:

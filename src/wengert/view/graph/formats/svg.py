@@ -249,7 +249,8 @@ def _operation(symbol: str, start: float, port: Point, flow: Direction) -> str:
 def _edge(edge: Edge, route: Sequence[Point], flow: Direction, largest: float) -> str:
     kind, curve, head = "edge hot" if edge.hot else "edge", _curve(route, flow), flow.head(route[-1])
     if edge.weight is None:
-        return f'<g class="{kind}"><path class="line" d="{curve}"/>{head}</g>'
+        grey = ' opacity="0.4"' * edge.grey
+        return f'<g class="{kind}"{grey}><path class="line" d="{curve}"/>{head}</g>'
     sign = "minus" if edge.weight < 0.0 else "plus"
     wide = THIN + (THICK - THIN) * min(abs(edge.weight) / largest, 1.0)
     under = f'<path class="halo" d="{curve}"/>' * edge.hot
