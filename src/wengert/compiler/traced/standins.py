@@ -428,7 +428,7 @@ def _spread(function: Any, of_sample: bool, is_root: bool) -> Callable[..., Any]
             return function([*map(concrete, items)], *map(concrete, center), **named)
         recorder = next(filter(is_traced, items)).recorder
         is_alike = not about and all(number_of(x) == number_of(items[0]) for x in items)
-        if is_alike and all(recorder.guard("eq", x, items[0]) for x in items[1:]):  # their spread is 0, without rounding
+        if is_alike and all(recorder.guard("eq", x, items[0]) for x in items[1:]):  # their spread is 0, unrounded
             away = [x - items[0] for x in items]
             away = [x - sum(away) / len(items) for x in away]
             variance = sum(x * x for x in away) / max(len(items) - of_sample, 1)
