@@ -22,6 +22,7 @@ from benchmarks import (
     lines,
     long_runs,
     plain,
+    plain_functions,
     preparation,
     problems,
     race,
@@ -655,3 +656,25 @@ def test_what_the_page_says_first_is_what_its_tables_hold():
     figures = re.findall(r"\b(\d[\d.]* (?:ns|µs|ms|s))\b", said) + [f"({n}x)" for n in re.findall(r"(\d+) times", said)]
     assert len(figures) >= 11
     assert [figure for figure in figures if figure not in tables] == []
+
+
+def test_plain_functions_are_given_to_each_library_as_they_are(monkeypatch):
+    for peer in ("autograd", "jax", "torch"):
+        pytest.importorskip(peer, reason="a peer")
+    monkeypatch.setattr(timing, "SECONDS", 1e-4)
+    text = plain_functions.times(["formula", "pendulum", "valley"], 1)
+    assert "Wengert differentiates 3 of 3, HIPS autograd 1, JAX 1, PyTorch 1." in text
+    formula, pendulum, valley, *rewritten = [line for line in text.splitlines() if line.count("x) |") > 1]
+    assert "must be real number" in formula
+    assert "**wrong**, and nothing says so: [1.0, 2.0, -1.71]" in pendulum
+    assert valley.count("x) |") == 5
+    assert [line.count("x) |") for line in rewritten] == [6, 6, 6]
+
+
+def test_the_page_counts_functions_that_there_are():
+    functions = {name for of in plain_functions.groups().values() for name in of}
+    assert plain_functions.BEFORE.keys() <= functions
+    page = (Path(__file__).parents[1] / "docs" / "derivatives.md").read_text(encoding="utf-8")
+    (counts,) = re.findall(r"^\| all \| (\d+) \| (\d+) \| (\d+) \|", page, re.MULTILINE)
+    assert counts[0] == counts[1] == counts[2]
+    assert 60 < int(counts[0]) <= len(functions)

@@ -138,6 +138,7 @@ OF_NUMBERS: dict[str, Callable[[Any], Any]] = {
     "fmod(x, 2)": lambda x: math.fmod(x, 2),
     "fmod(7, x)": lambda x: math.fmod(7, x),
     "remainder(x, 2)": lambda x: math.remainder(x, 2),
+    "remainder(7, x)": lambda x: math.remainder(7, x),
     "gcd": lambda x: math.gcd(x, 6),
     "comb": lambda x: math.comb(5, x),
     "perm": lambda x: math.perm(x, 2),

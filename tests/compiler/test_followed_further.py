@@ -5,6 +5,7 @@ from __future__ import annotations
 import cmath
 import enum
 import functools
+import math
 import operator
 import types
 import warnings
@@ -285,3 +286,54 @@ def test_the_parameters_of_an_optimizer_are_read_without_its_count_of_steps() ->
     assert specializations(compiled) == [1]
     optimizer.parameters.append(Value(2.0))
     assert compiled().data == pytest.approx(0.5 * sum(p.data**2 for p in [*model.parameters(), 2.0 * w]), rel=1e-14)
+
+
+OPTIONS = types.SimpleNamespace(scale=2.0, offset=1.0)
+
+
+class Slotted:
+    __slots__ = ("number",)
+
+
+class Computed(Slotted):
+    """Its slot is hidden by a property, as that of a constant of mpmath, which computes digits when it is asked."""
+
+    __slots__ = ("asked",)
+    limit = 1
+
+    @property
+    def number(self) -> float:  # type: ignore[override]
+        self.asked += 1
+        return 1.5
+
+
+def test_a_property_that_hides_a_slot_is_not_read_by_looking() -> None:
+    """Where the code reads all attributes of an object, those of every object are looked at."""
+    of_settings = {"computed": Computed()}
+    of_settings["computed"].asked = 0
+    compiled = wengert.compile(lambda x: math.exp(x) * len(vars(OPTIONS)) * of_settings["computed"].limit)
+    for _ in range(4):
+        assert compiled(0.5) == pytest.approx(math.exp(0.5) * len(vars(OPTIONS)))
+    assert of_settings["computed"].asked == 0
+
+
+class Cell:
+    __slots__ = ("width",)
+    KINDS, scale = ("a", "b"), 2.0
+
+    def area(self) -> float:
+        return self.width * self.width * self.scale
+
+
+def test_an_object_with_slots_alone_has_the_attributes_of_its_class() -> None:
+    cell = Cell()
+    cell.width = 3.0
+    compiled = wengert.compile(lambda x: math.exp(x) * cell.scale * len(cell.KINDS) + x * cell.area())
+    for x in (0.5, 0.6, 0.7):
+        assert compiled(x) == pytest.approx(math.exp(x) * 4.0 + x * 18.0)
+    Cell.scale = 3.0
+    try:
+        assert [compiled(x) for x in (0.5, 0.6)] == pytest.approx([math.exp(x) * 6.0 + x * 27.0 for x in (0.5, 0.6)])
+    finally:
+        Cell.scale = 2.0
+    assert specializations(compiled) == [1]

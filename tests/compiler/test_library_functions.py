@@ -119,7 +119,19 @@ def into_itself(xs: Any) -> Any:
     return W * z.sum() * (1.0 if z is y else 2.0)
 
 
+@functools.lru_cache
+def is_math(library: Any) -> bool:
+    return bool(library.__name__ == "math")
+
+
+class Scale:
+    of = staticmethod(math.exp)
+
+
 OF_LISTS: dict[str, Function] = {
+    "a cached function of a module": lambda xs: W * math.exp(xs[0]) if is_math(math) else xs[0],
+    "a static method written in C": lambda xs: W * Scale.of(xs[0]) + Scale().of(xs[1]),
+    "remainder": lambda xs: W * math.remainder(7.0 * xs[0], 0.9) + math.remainder(2.1, xs[2]),
     "max of a generator with a key": lambda xs: W * max((x for x in xs), key=lambda x: -x * x),
     "min of a generator with a key": lambda xs: W * min((x for x in xs), key=abs),
     "max of a generator of Values": lambda xs: max(
@@ -140,6 +152,13 @@ OF_LISTS: dict[str, Function] = {
     "pstdev": lambda xs: W * statistics.pstdev(xs),
     "pvariance": lambda xs: W * statistics.pvariance(xs),
     "median": lambda xs: W * statistics.median(xs),
+    "variance about a number": lambda xs: W * statistics.variance(xs, xs[0]) + statistics.pstdev(xs, 1.0),
+    "fmean with weights": lambda xs: W * statistics.fmean(xs, [1, 2.5, abs(xs[0])]) + statistics.fmean(xs, xs),
+    "harmonic_mean": lambda xs: W * statistics.harmonic_mean([math.exp(x) for x in xs]),
+    "harmonic_mean with weights": lambda xs: W * statistics.harmonic_mean([math.exp(x) for x in xs], [1, 2.5, 0.5]),
+    "NormalDist.from_samples": lambda xs: W * statistics.NormalDist.from_samples(xs).cdf(xs[0]),
+    "NormalDist.inv_cdf": lambda xs: W * statistics.NormalDist(xs[0], 2.0).inv_cdf(1.0 / (1.0 + math.exp(xs[1]))),
+    "NormalDist.quantiles": lambda xs: W * sum(statistics.NormalDist(xs[0], math.exp(xs[1])).quantiles(n=5)),
     "statistics without a parameter": lambda xs: [statistics.mean(xs), statistics.stdev(xs), statistics.fmean(xs)],
     "fsum": lambda xs: W * math.fsum(xs),
     "singledispatch": size,
@@ -236,7 +255,7 @@ def test_statistics_of_numbers_that_are_nearly_equal(name: str) -> None:
             assert type(compiled(row)) is type(want)
 
 
-@pytest.mark.parametrize("name", ["variance", "stdev", "pvariance", "pstdev", "mean", "fmean"])
+@pytest.mark.parametrize("name", ["variance", "stdev", "pvariance", "pstdev", "mean", "fmean", "harmonic_mean"])
 def test_statistics_of_ints_and_floats(name: str) -> None:
     """They ask each number for its type: which are ints is not part of a signature."""
     function = getattr(statistics, name)
@@ -249,7 +268,7 @@ def test_statistics_of_ints_and_floats(name: str) -> None:
 
 
 @pytest.mark.parametrize("numbers", [np.array(ROWS[0]), [np.float64(x) for x in ROWS[0]], [1, 2, 4], []])
-@pytest.mark.parametrize("name", ["variance", "stdev", "pvariance", "pstdev", "mean", "fmean"])
+@pytest.mark.parametrize("name", ["variance", "stdev", "pvariance", "pstdev", "mean", "fmean", "harmonic_mean"])
 def test_statistics_have_the_type_of_the_plain_function(name: str, numbers: Any) -> None:
     function = getattr(statistics, name)
     compiled = wengert.compile(lambda xs: [function(xs), xs[0] * 1.0])

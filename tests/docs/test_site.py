@@ -134,8 +134,8 @@ def test_every_picture_says_what_it_shows(site: Path) -> None:
 def test_the_gallery_has_a_picture_of_each_example(site: Path) -> None:
     page = (site / "gallery.html").read_text(encoding="utf-8")
     grid, rest = re.fullmatch(r'.*?<ul class="thumbnails[^"]*">(.*?)</ul>(.*)', page, re.DOTALL).groups()  # type: ignore[union-attr]
-    assert len(re.findall(r'<a class="reference internal" href="#[\w-]+"><img alt=""', grid)) == 21
-    assert len(examples()) == 21
+    assert len(re.findall(r'<a class="reference internal" href="#[\w-]+"><img alt=""', grid)) == 24
+    assert len(examples()) == 24
     for example in examples():
         (source,) = re.findall(rf'<img alt="{re.escape(example.alt)}" [^>]*src="([^"]+)"', rest.replace("&gt;", ">"))
         assert (site / source).stat().st_size > 1000

@@ -122,6 +122,14 @@ def test_a_plot_of_a_function_leaves_every_gradient_as_it_was(axes: Any) -> None
     assert made.grad == 1.0
 
 
+def test_a_function_of_plain_numbers_is_drawn(axes: Any) -> None:
+    pytest.importorskip("numpy")
+    plots.plot_function(lambda x: math.sin(abs(x)), -1.0, 1.0, axes)
+    value, slope = curves(axes)
+    assert all(y == math.sin(abs(x)) for x, y in value)
+    assert all(y == pytest.approx(math.copysign(math.cos(x), x)) for x, y in slope if x and not math.isnan(y))
+
+
 def test_a_constant_has_the_derivative_0(axes: Any) -> None:
     plots.plot_function(lambda x: Value(3.0), 0.0, 1.0, axes)
     value, slope = curves(axes)

@@ -405,8 +405,9 @@ class Specializer:
             return None
         candidate.lift()
         nodes = candidate.nodes  # a derivative has more than its function
-        if candidate.is_derivative:
-            entry.work = nodes
+        if candidate.is_derivative:  # one of plain numbers is recorded each time that it runs uncompiled
+            on_floats = self.derived is not None and self.derived.on_floats
+            entry.work = policy.records(nodes) if on_floats else nodes
         if by_rule and backend.name == "native" and not budget.compiles(entry, candidate):
             return None
         budget.compiled(entry, candidate)

@@ -7,6 +7,7 @@ from wengert.derivatives.derivation import (
     OnValues,
     Run,
     assembled,
+    called,
     code_of,
     derivations_of,
     directions_of,
@@ -52,6 +53,7 @@ __all__ = [
 ]
 __all__ += [
     "assembled",
+    "called",
     "code_of",
     "derivations_of",
     "directions_of",

@@ -94,7 +94,14 @@ def dict_of(x: Any) -> Any:
 
 
 def slots_of(kind: Any) -> list[str]:
-    return [n for base in kind.__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
+    slots = [n for base in kind.__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
+    return [n for n in slots if not _is_overridden(kind, n)]
+
+
+def _is_overridden(kind: Any, slot: str) -> bool:
+    """Return True if the name of a slot means something else by now, such as a property of a derived class."""
+    first = next(vars(base)[slot] for base in kind.__mro__ if slot in vars(base))
+    return not isinstance(first, MemberDescriptorType)
 
 
 def same(now: Any, then: Any) -> bool:

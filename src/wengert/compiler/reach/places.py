@@ -24,7 +24,7 @@ from wengert.compiler.reach.attributes import (
     own,
 )
 from wengert.compiler.reach.settings import NUMPY_ERRORS, decimal_context, numpy_errors
-from wengert.compiler.traced import Unrecordable
+from wengert.compiler.traced import STANDINS, Unrecordable
 from wengert.engine import Value
 
 __all__ = ["Places"]
@@ -206,8 +206,9 @@ class Places:
                     self.note(ATTRIBUTE, kind, n, f"{name}.{n}")
 
     def attributes_read(self, kind: type) -> list[tuple[str, Any, tuple[Any, ...], list[Any], bool]]:
-        """List a class's own attributes: the name, the attribute, the functions in it, those of them whose code ran or
-        which wrap one, and whether code may read the attribute: by its name, or if it is data by a computed one.
+        """List a class's own attributes: the name, the attribute, the functions in it, those of them whose code ran,
+        which wrap one or which are replaced, and whether code may read the attribute: by its name, or if it is data
+        by a computed one.
         """
         listed = []
         for n, attribute, functions in attributes_with_functions(kind):
@@ -216,7 +217,7 @@ class Places:
                 if type(f) is FunctionType:
                     if f.__code__ in self.ran or "__wrapped__" in vars(f):
                         followed.append(f)
-                elif type(f).__name__ == CYTHON and hasattr(f, "__wrapped__"):
+                elif id(f) in STANDINS or (type(f).__name__ == CYTHON and hasattr(f, "__wrapped__")):
                     followed.append(f)
             is_read = n in self.mentioned or (self.computes_names and isinstance(attribute, DATA))
             listed.append((n, attribute, functions, followed, is_read))

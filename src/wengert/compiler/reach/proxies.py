@@ -189,7 +189,7 @@ class Proxies:
         elif proxy in self.frozen:
             self.frozen.freeze(self.places.note(ATTRIBUTE, proxy, n, n), n)
         elif isinstance(proxy, FunctionType):
-            f = self._function_of(proxy)
+            f = self._copied(proxy)
             held = vars(f)
             if n in OF_FUNCTIONS:
                 return self.proxy(self.places.note(ATTRIBUTE, f, n, f"{f.__name__}.{n}"), n)
@@ -319,13 +319,13 @@ class Proxies:
             return type(x)(map(self._original, x))
         if isinstance(x, type):
             return self._derived.get(x, x)
-        if type(x) is FunctionType:
-            return self._function_of(x)
+        if type(x) in (FunctionType, ModuleView):
+            return self._copied(x)
         return self._originals[id(x)][1] if id(x) in self._originals else concrete(x)
 
-    def _function_of(self, clone: FunctionType) -> Any:
-        """Return the function that a clone was made of; other functions as they are."""
-        return next((f for f, proxy in self._proxies.values() if proxy is clone), clone)
+    def _copied(self, copied: Any) -> Any:
+        """Return the function or the module that stands behind a clone or a view; others as they are."""
+        return next((x for x, proxy in self._proxies.values() if proxy is copied), copied)
 
     def _module(self, x: ModuleType, name: str) -> Any:
         names = vars(x)
@@ -444,6 +444,8 @@ class Proxies:
 
     def _overridable(self, kind: type) -> list[str]:
         """List those class attributes that an attribute of an object would override."""
+        if not kind.__dictoffset__:  # one with slots alone holds nothing else
+            return []
         if kind not in self._overridables:
             attributes = [(n, of_class(kind, n)) for n in self.mentioned if n[:2] != "__"]
             self._overridables[kind] = [n for n, thing in attributes if thing is not MISSING and not is_data(thing)]

@@ -11,6 +11,7 @@ recording notes it, and then has to give what the function gives near these numb
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,11 +25,12 @@ from wengert.compiler.arguments import Arguments, Reader, bound_to
 from wengert.compiler.reach import PurityCheck
 from wengert.compiler.record.run import RecordedRun
 from wengert.compiler.record.structure import Parts
-from wengert.compiler.traced import Guard, TooLarge, Unrecordable, is_watched, recorder_of_thread
+from wengert.compiler.traced import HOLDS, Guard, TooLarge, Unrecordable, is_watched, recorder_of_thread
 from wengert.derivatives import CaughtError, Numbers, code_of, derivations_of, floats_only, items_of, programs_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError, OperationError, WengertError
 from wengert.graph import Graph
+from wengert.ops import BY_NAME, Op
 
 __all__ = ["MARK", "run_as_it_catches", "run_on_floats"]
 
@@ -36,6 +38,7 @@ MARK = "_of_floats"  # an attribute of errors of a watched run, in which no othe
 
 STEP = 1e-4  # by which a number is moved, relative
 ROUNDING = 1e-14  # relative, of a result that is computed in another order
+PICK = BY_NAME["pick"]
 
 
 def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], problem: Exception) -> Any:
@@ -238,7 +241,7 @@ def _holds_around(given: _Given, leaves: list[Any]) -> bool:
         given_at = dict(zip(places, moved, strict=True))
         for place, (op, operands, value) in enumerate(graph):
             xs = [numbers[x] if type(x) is int else x for x in operands]
-            computed = op.value(*xs) if xs and place not in given_at else value.data
+            computed = _computed(op, xs) if xs and place not in given_at else value.data
             numbers.append(given_at.get(place, computed))
         want = np.array(given.result(moved))
         return np.abs(np.array([numbers[place] for place in results]) - want), ROUNDING * np.abs(want)
@@ -253,3 +256,12 @@ def _holds_around(given: _Given, leaves: list[Any]) -> bool:
             if not (away <= allowed + 8.0 * rounding).all():
                 return False
     return True
+
+
+def _computed(op: Op, xs: Sequence[float]) -> float:
+    """Compute an operation anew; nan for one that is made by hand, whose value is not known elsewhere."""
+    if op.value is not None:
+        return op.value(*xs)
+    if op is PICK:
+        return xs[int(xs[-1])]
+    return float(HOLDS[op.name](*xs)) if op.name in HOLDS else math.nan

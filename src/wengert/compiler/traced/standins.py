@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from random import Random
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -302,7 +302,24 @@ def _fmod(x: Any, y: Any) -> Any:
     if not any(map(is_traced, (x, y))):
         return math.fmod(x, y)
     computed(math.fmod, x, y)
-    return _copysign(abs(x) % abs(y), x)
+    return _copysign(abs(x) % abs(y), x) if x != 0.0 else converted(x, float)  # there abs has no derivative
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """Return `math.remainder`, by the steps of Python's own, which are exact; which multiple is the nearest one is
+    chosen by a number and is no branch, except halfway between two of them.
+    """
+    if not any(map(is_traced, (x, y))):
+        return math.remainder(x, y)
+    computed(math.remainder, x, y)
+    if x == 0.0:
+        return converted(x, float)
+    size, period = abs(x), abs(y)
+    above = size % period
+    below = period - above
+    if below - above == 0.0:  # of two nan too it may be asked
+        return _copysign(1.0, x) * (above - 2.0 * ((0.5 * (size - above)) % period))
+    return _copysign(1.0, x) * choice(above < below, above, -below)[()]
 
 
 def _fsum(xs: Any) -> Any:
@@ -357,8 +374,14 @@ def _mean(function: Any) -> Callable[..., Any]:
 
     def mean(data: Any, *weights: Any, **named: Any) -> Any:
         items = list(data)
+        if function is statistics.fmean and len(weights) == 1 and not named and _are_floats(items):
+            shares = list(weights[0])
+            if len(shares) == len(items) and _are_plain(shares) and (total := _fsum(shares)) != 0.0:
+                return _fsum([x * share for x, share in zip(items, shares, strict=True)]) / total
+            weights = (shares,)
         if weights or named or not _are_floats(items):
-            return function([*map(concrete, items)], *map(concrete, weights), **named)
+            weights = tuple([[*map(concrete, each)] if type(each) is list else concrete(each) for each in weights])
+            return function([*map(concrete, items)], *weights, **named)
         if function is statistics.fmean:
             return _fsum(items) / len(items)
         average = _sum_of_floats(items)[0] / len(items)
@@ -369,25 +392,54 @@ def _mean(function: Any) -> Callable[..., Any]:
     return mean
 
 
+def _harmonic_mean(data: Any, weights: Any = None) -> Any:
+    items = list(data)
+    shares = [1] * len(items) if weights is None else list(weights)
+    can = len(shares) == len(items) > 1 and _are_floats(items) and _are_plain(shares)
+    if not can or any(x <= 0.0 for x in items) or any(share <= 0.0 for share in shares):
+        weights = None if weights is None else [*map(concrete, shares)]
+        return statistics.harmonic_mean([*map(concrete, items)], weights)
+    total = len(items) if weights is None else _sum_of_floats(shares)[0]
+    mean = total / _sum_of_floats([share / x for x, share in zip(items, shares, strict=True)])[0]
+    if is_traced(mean) and not mean.recorder.guard("within", mean, FINITE):
+        return statistics.harmonic_mean([*map(concrete, items)], [*map(concrete, shares)])
+    return converted(mean, np.float64) if type(number_of(items[0])) is np.float64 else mean
+
+
+def _mean_and_stdev(data: Any) -> Any:
+    """Return what `statistics` makes a normal distribution of."""
+    items = list(data)
+    return converted(OF_PYTHON[statistics.mean](items), float), OF_PYTHON[statistics.stdev](items)
+
+
+def _normal_ppf(p: Any, mean: Any, stdev: Any) -> Any:
+    """Return the function in C behind `NormalDist.inv_cdf`, which has checked its operands."""
+    if not is_traced(p) and not any(map(is_traced, (mean, stdev))):
+        return statistics.NormalDist(mean, stdev).inv_cdf(p)
+    return _standard_ppf(p) * stdev + mean
+
+
 def _spread(function: Any, of_sample: bool, is_root: bool) -> Callable[..., Any]:
     """Return the variance or the standard deviation of `statistics`, of a sample or of a population."""
 
     def spread(data: Any, *center: Any, **named: Any) -> Any:
         items = list(data)
-        if center or named or len(items) <= of_sample or not _are_floats(items):
+        about = [x for x in center if x is not None]
+        if named or len(items) <= of_sample or not _are_floats(items) or not _are_plain(about):
             return function([*map(concrete, items)], *map(concrete, center), **named)
         recorder = next(filter(is_traced, items)).recorder
-        if all(number_of(x) == number_of(items[0]) for x in items) and all(
-            recorder.guard("eq", x, items[0]) for x in items[1:]
-        ):  # their spread is 0, without rounding
+        is_alike = not about and all(number_of(x) == number_of(items[0]) for x in items)
+        if is_alike and all(recorder.guard("eq", x, items[0]) for x in items[1:]):  # their spread is 0, unrounded
             away = [x - items[0] for x in items]
             away = [x - sum(away) / len(items) for x in away]
             variance = sum(x * x for x in away) / max(len(items) - of_sample, 1)
             return _as_spread(variance, is_root, items)
-        mean = _sum_of_floats(items)[0] / len(items)
+        mean = about[0] if about else _sum_of_floats(items)[0] / len(items)
         away = [x - mean for x in items]
-        squares, rest = _sum_of_floats([x * x for x in away])[0], _sum_of_floats(away)[0]
-        variance = (squares - rest * rest / len(items)) / (len(items) - of_sample)  # the mean was rounded
+        squares, rest = _sum_of_floats([x * x for x in away])[0], 0.0
+        if not about:  # the mean was rounded
+            rest = _sum_of_floats(away)[0]
+        variance = (squares - rest * rest / len(items)) / (len(items) - of_sample)
         exact = is_traced(variance) and variance.recorder.guard("ge", squares, LEAST_SQUARES)
         exact = exact and variance.recorder.guard("le", 1024.0 * rest * rest, squares)
         if not (exact and variance.recorder.guard("within", variance, FINITE)):
@@ -410,6 +462,11 @@ def _are_floats(items: list[Any]) -> bool:
     constant = all(type(x) is not Integer for x in items) and not any(isinstance(x, Value) for x in items)
     are_floats = {float} <= kinds <= {float, int} or kinds == {np.float64}
     return constant and are_floats and any(map(is_traced, items)) and not any(is_traced(x) and x.doubt for x in items)
+
+
+def _are_plain(numbers: list[Any]) -> bool:
+    """Return True for ints and floats, traced or not, whose types do not matter for the type of a result."""
+    return all(type(number_of(x)) in (int, float) and not isinstance(x, Value) for x in numbers)
 
 
 def _taking(real: Any) -> Callable[..., Any]:
@@ -450,13 +507,22 @@ STANDINS |= {
     id(hasattr): lambda x, name: _told(hasattr, x, name),  # a tracer answers to more
     id(isinstance): lambda x, kind: _told(isinstance, x, kind) if is_traced(x) else isinstance(x, kind),
 }
-STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
+STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fsum): _fsum}
+STANDINS |= {id(math.fmod): _fmod, id(math.remainder): _remainder}
 STANDINS[id(math.log)] = _log(STANDINS[id(math.log)])
 STANDINS |= {id(f): _Elementwise(f) for f in vars(np).values() if isinstance(f, np.ufunc)}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
 STANDINS[id(id)] = _number_of_object
 STANDINS |= {id(f): _identity(f) for f in (operator.is_, operator.is_not)}
+_standard_ppf = _function(statistics.NormalDist().inv_cdf, "normal_ppf")
 OF_PYTHON: dict[Any, Any] = {f: _mean(f) for f in (statistics.mean, statistics.fmean)}  # by functions in Python
+OF_PYTHON[statistics.harmonic_mean] = _harmonic_mean
+for _name, _standin in (("_mean_stdev", _mean_and_stdev), ("_fail_neg", None), ("_normal_dist_inv_cdf", _normal_ppf)):
+    _helper = getattr(statistics, _name, None)
+    if type(_helper) is FunctionType:  # that of the harmonic mean is a generator, which is closed after it
+        OF_PYTHON[_helper] = _standin or _helper
+    elif _helper is not None:
+        STANDINS[id(_helper)] = _standin
 OF_PYTHON |= {
     f: _spread(f, of_sample, is_root)
     for f, of_sample, is_root in (
@@ -585,6 +651,17 @@ def _laying_out(function: Any) -> Callable[..., Any]:
     return call
 
 
+def _result_type(*xs: Any) -> Any:
+    """Return NumPy's `result_type`, which asks for types alone."""
+
+    def plain(x: Any) -> Any:
+        if is_traced(x) and x.doubt:
+            x.doubt()
+        return x.number if is_traced(x) else x.dtype if type(x) is TracedArray else x
+
+    return np.result_type(*map(plain, xs))
+
+
 def _memoryview(x: Any) -> Any:
     if type(x) is TracedArray:
         refuse_layout("memoryview")
@@ -593,7 +670,7 @@ def _memoryview(x: Any) -> Any:
 
 for _name in ("asfortranarray", "ascontiguousarray", "require"):
     STANDINS[id(getattr(np, _name))] = _laying_out(getattr(np, _name))
-STANDINS[id(memoryview)] = _memoryview
+STANDINS |= {id(memoryview): _memoryview, id(np.result_type): _result_type}
 for _name in ("all", "any", "cumsum", "mean", "prod", "sum"):
     STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
 for _name in ("std", "var"):  # of a list NumPy would take the numbers out
@@ -606,5 +683,6 @@ for _own, _numpy in (
     STANDINS |= {id(f): _in_place_of(f, _own) for f in (_own, _numpy)}
 for _name in ("empty", "empty_like", "ones", "ones_like", "zeros", "zeros_like"):
     STANDINS[id(getattr(np, _name))] = _filled(getattr(np, _name))
-for _name in ("array", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
+for _name in ("array", "asanyarray", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "concatenate", "full",
+              "hstack", "stack", "vstack"):  # fmt: skip
     STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))

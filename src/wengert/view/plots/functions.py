@@ -8,6 +8,8 @@ from itertools import pairwise
 from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple
 
+from wengert import derivatives, modes
+from wengert.derivatives import called, takes_floats
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.graph import Graph
@@ -43,14 +45,14 @@ def plot_function(f: Callable[[Any], Any], low: float, high: float, axes: Any = 
     its own axis on the right.
 
     Args:
-        f: takes a Value and returns one. The gradients of other Values that it uses are not changed.
+        f: takes a Value and returns one, or a plain number. The gradients of other Values that it uses are not changed.
         low: the left end.
         high: the right end.
         axes: the axes to draw on; None makes new ones.
 
     Raises:
         ArgumentError: low and high are not finite numbers with low < high, or f has no finite value there.
-        OperandError: f does not return a Value.
+        OperandError: f takes a Value and does not return one.
         MissingExtraError: matplotlib is not installed.
     """
     if not (isfinite(low) and isfinite(high) and low < high and isfinite(high - low)):
@@ -88,10 +90,13 @@ def _name(f: Callable[[Any], Any]) -> str:
     return name if name.isidentifier() else "f"  # instead of <lambda>
 
 
-def _at(f: Callable[[Any], Any], x: float) -> _Point:
+def _at(f: Callable[[Any], Any], both: Callable[[float], Any], x: float) -> _Point:
     """Compute value and derivative at x, without reading or writing the `grad` of other nodes."""
+    if takes_floats(f):  # served by a program
+        with modes.no_grad():
+            return _Point(x, *both(x))
     leaf = Value(x)
-    y = f(leaf)
+    y = called(f, (leaf,), {}, lambda: (leaf,))
     if not isinstance(y, Value):
         what = "expected a function that computes one Value with + - * / ** and the functions of wengert"
         raise OperandError(f"{_name(f)}(Value({x!r})) is {y!r:.60}; {what}")
@@ -106,13 +111,14 @@ def _sample(f: Callable[[Any], Any], low: float, high: float) -> tuple[list[_Poi
     An interval is halved if its middle is not on the line between its ends, breadth first, until the curve looks
     straight or the interval is very small.
     """
-    points = [_at(f, low + (high - low) * i / STEPS) for i in range(STEPS + 1)]
+    both = derivatives.grad.value_and_grad(f)
+    points = [_at(f, both, low + (high - low) * i / STEPS) for i in range(STEPS + 1)]
     most = [_fence(p[k] for p in points) for k in (1, 2)]
     torn: list[set[float]] = [set(), set()]
     rest = deque(pairwise(points))
     while rest and len(points) < MOST:
         a, b = rest.popleft()
-        middle = _at(f, (a.x + b.x) / 2)
+        middle = _at(f, both, (a.x + b.x) / 2)
         bent = [not _straight(a[k], middle[k], b[k], *most[k - 1]) for k in (1, 2)]
         if b.x - a.x > FINEST * (high - low):
             points.append(middle)
