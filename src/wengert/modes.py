@@ -10,17 +10,28 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from enum import IntEnum
 from typing import Any
 
-from wengert import engine
+from wengert import engine, node
 from wengert._forks import in_child
 
-__all__ = ["at_kink", "called", "eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded", "shown"]
-__all__ += ["suspended", "watched", "watches_kinks"]
+__all__ = ["Caught", "at_kink", "called", "eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded"]
+__all__ += ["shown", "suspended", "watched", "watches_kinks"]
 
 NodeHook = Callable[[Any], object]  # called with each new node
 PreBackwardHook = Callable[[Any, Any], object]  # called with a root and its gradient before backward(); may raise
 KinkHook = Callable[[Any], object]  # called with a node at a kink of which a second derivative is asked; may raise
+
+PACKAGES = ("wengert", "numpy")  # which catch errors of operands and go on in another way, with the same result
+
+
+class Caught(IntEnum):
+    """What a function may catch, so that it goes another way with Values than with plain numbers: see `called`."""
+
+    NOTHING = 0
+    ERROR_OF_NUMBERS = 1
+    ERROR_OF_VALUES = 2
 
 
 class _Modes(threading.local):
@@ -31,7 +42,7 @@ class _Modes(threading.local):
     blocks: int = 0  # the number of this thread's blocks that need the engine's hooks
     asked: int = 0  # the number of all its blocks
     hooks: tuple[tuple[NodeHook, PreBackwardHook, KinkHook | None], ...] = ()  # the innermost block's first
-    unraised: list[float] | None = None  # what Values gave where `called` may catch the error that numbers raise
+    caught: list[Caught] | None = None  # what the code that `called` runs may catch, or may not get to catch
 
     def node_hook(self, node: Any) -> Any:
         """Call the hooks with a new node; return the node that replaces it, under `no_grad()` a leaf."""
@@ -139,34 +150,46 @@ def recorded(eager_only: bool = False) -> Iterator[None]:
 @contextmanager
 def suspended() -> Iterator[None]:
     """Compute as if this thread had no modes and no hooks."""
-    with _changed(grad_disabled=False, hooks=(), unraised=None):
+    with _changed(grad_disabled=False, hooks=(), caught=None):
         yield
 
 
-def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, bool]:
-    """Call a function with Values. Return its result, and whether plain numbers would have raised an error that code
-    may catch: Values give infinity or nan where these are divided by zero, or overflow as a power.
+def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, Caught]:
+    """Call a function with Values. Return its result, and whether it may have gone another way than with plain numbers,
+    since code of it may catch errors: those of numbers, where Values give infinity or nan, as divided by zero, or that
+    of a Value which was asked for as a plain number.
     """
-    before, _modes.unraised = _modes.unraised, []
+    before, _modes.caught = _modes.caught, []
     try:
-        return function(*args, **named), bool(_modes.unraised)
+        return function(*args, **named), max(_modes.caught, default=Caught.NOTHING)
     finally:
-        _modes.unraised = before
+        _modes.caught = before
+
+
+def _note(caught: Caught) -> None:
+    if _modes.caught is not None:
+        frame: Any = sys._getframe(2)
+        while frame is not None and frame.f_code is not called.__code__:
+            package = str(frame.f_globals.get("__name__")).partition(".")[0]
+            if frame.f_code.co_exceptiontable and package not in PACKAGES:
+                _modes.caught.append(caught)
+                break
+            frame = frame.f_back
 
 
 def _unraised(number: float) -> float:
     """Return infinity or nan, which Values give where plain numbers raise an error, and note that for `called`."""
-    if _modes.unraised is not None:
-        frame: Any = sys._getframe(1)
-        while frame is not None and frame.f_code is not called.__code__:
-            if frame.f_code.co_exceptiontable:
-                _modes.unraised.append(number)
-                break
-            frame = frame.f_back
+    _note(Caught.ERROR_OF_NUMBERS)
     return number
 
 
+def _refused() -> None:
+    """Note for `called` that a Value was asked for as a plain number, which raises an error."""
+    _note(Caught.ERROR_OF_VALUES)
+
+
 engine.unraised = _unraised
+node.refused = _refused
 
 
 def watched() -> AbstractContextManager[None]:

@@ -174,6 +174,7 @@ class Node:
         return bool(_compared("ne", self, 0.0, self._data != 0.0))
 
     def __float__(self) -> float:
+        refused()
         raise OperandError(
             "a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient. "
             f"{FILL} (The Value is {self._data}.)"
@@ -352,6 +353,7 @@ def settle(arguments: Nodes) -> Nodes:
 
 
 def _plain(written: str, instead: str) -> OperandError:
+    refused()
     return OperandError(f"{written} of a Value would silently lose its gradient: write {instead}")
 
 
@@ -378,6 +380,10 @@ def refuse(why: str) -> None:
 def differentiated(kind: str, function: Any, argnums: Any, args: Any) -> Any:
     """Return a derivative that a traced function calls, if the tracer makes a program of it; else `NotImplemented`."""
     return NotImplemented if _tracing_hook is None else _tracing_hook.differentiated(kind, function, argnums, args)
+
+
+def refused() -> None:
+    """A Value was asked for as a plain number, which raises an error: `modes.py` replaces this function."""
 
 
 def set_tracing_hook(hook: Any) -> None:

@@ -336,6 +336,54 @@ def test_the_value_is_that_of_the_function_on_numbers(function: Callable[..., An
         assert [each(at) for each in pattern] == pytest.approx([slope, slope])
 
 
+def exp_if_it_is_taken(x: Any) -> Any:
+    try:
+        return math.exp(x)
+    except TypeError:
+        return 0.0 * x
+
+
+def float_if_it_is_one(x: Any) -> Any:
+    try:
+        x = float(x)
+    except Exception:
+        x = 1.0
+    return x * x
+
+
+def in_an_array(x: Any) -> Any:
+    try:
+        z = np.zeros(2)
+        z[0] = x
+        return z[0] * 2.0
+    except (TypeError, ValueError):
+        return x * 5.0
+
+
+def with_suppress(x: Any) -> Any:
+    rest = 0.0
+    with contextlib.suppress(TypeError):
+        rest = x % 1.0
+    return rest * x
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (exp_if_it_is_taken, math.exp),
+        (float_if_it_is_one, lambda x: 2.0 * x),
+        (in_an_array, lambda x: 2.0),
+        (with_suppress, lambda x: x + x % 1.0),
+    ],
+)
+def test_an_error_of_a_value_as_a_number_that_is_caught(function: Any, slope: Callable[[float], float]) -> None:
+    """The numbers that the function is for raise none."""
+    both = wengert.value_and_grad(function)
+    for derivative in (both, wengert.compile(both), lambda x: wengert.jvp(function, (x,), (1.0,))):
+        for x in (1.3, 0.4, 2.6, 1.3):
+            assert derivative(x) == pytest.approx((function(x), slope(x)))
+
+
 def test_an_error_that_is_not_caught_gives_what_values_give() -> None:
     def looks_up(x: Any) -> Any:
         try:

@@ -287,20 +287,28 @@ def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh
 
 def _as_it_catches(function: Function, args: Sequence[Any], named: dict[str, Any], fresh: Any) -> Any:
     """Call a function. Where it may catch an error that plain numbers raise, and Values do not, it is recorded on the
-    numbers, if it goes on after that.
+    numbers, if it goes on after that; likewise where it has caught the error of a Value as a plain number.
 
     Raises:
         CaughtError: it may go on, and this run is watched.
     """
-    result, may_catch = modes.called(function, args, named)
-    if not may_catch or hasattr(function, "__derivation__") or type(Value(0.0).data) is not float:  # a recording
+    result, caught = modes.called(function, args, named)
+    if not caught or hasattr(function, "__derivation__") or type(Value(0.0).data) is not float:  # a recording
         return result
     try:
         floats = import_module("wengert.compiler.record.floats")
     except ImportError:  # of NumPy, without which nothing is recorded
         return result
-    caught, of_floats = floats.run_as_it_catches(function, fresh(), named)
-    return of_floats if caught else result
+    if caught is modes.Caught.ERROR_OF_VALUES:
+        problem = OperandError()
+        try:
+            return floats.run_on_floats(function, fresh(), named, problem)
+        except Exception:
+            if hasattr(problem, floats.MARK):
+                raise
+            return result
+    goes_on, of_floats = floats.run_as_it_catches(function, fresh(), named)
+    return of_floats if goes_on else result
 
 
 def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[Any]) -> Any:
