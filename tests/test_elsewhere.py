@@ -6,7 +6,6 @@ import contextlib
 import copy
 import io
 import itertools
-import math
 import pickle
 import random
 import re
@@ -480,18 +479,6 @@ def test_a_derivative_of_a_function_of_numpy_is_compiled(function: Any) -> None:
     for x in (0.5, 1.25, 2.0):
         assert slope(x) == pytest.approx((function(x + 1e-6) - function(x - 1e-6)) / 2e-6, rel=1e-8)
     assert slope.report().count("uncompiled") == 0
-
-
-@pytest.mark.parametrize(("function", "name"), [(max, "max"), (math.hypot, "hypot")])
-def test_a_function_that_does_not_say_how_many_arguments_it_takes(function: Any, name: str) -> None:
-    with pytest.raises(
-        ArgumentError, match=re.escape(f"{name} does not say how many arguments it takes: write lambda x")
-    ):
-        wengert.compile(function)
-    assert wengert.compile(lambda x, y: function(x, y))(3.0, 4.0) == function(3.0, 4.0)
-    with pytest.raises(ArgumentError, match="operands are any number of them: compile a function that calls it"):
-        wengert.compile(wengert.sum)(1.0, 2.0)
-    assert wengert.compile(lambda x, y: wengert.sum([x, y]))(1.0, 2.0) == 3.0
 
 
 def test_what_is_not_there_cannot_be_deleted() -> None:

@@ -21,8 +21,9 @@ import numpy.ma  # else `np.unique` imports it late, and a child forked meanwhil
 
 from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
+from wengert._signatures import unwrapped
 from wengert.compiler import check, policy, report
-from wengert.compiler.arguments import Arguments, Reader
+from wengert.compiler.arguments import Arguments, Reader, Signature
 from wengert.compiler.backends import source_of
 from wengert.compiler.cache import Cache
 from wengert.compiler.call import CacheEntry, same
@@ -65,7 +66,6 @@ class Specializer:
     Attributes:
         definition: the code and the defaults that are recorded.
         read: returns the `Arguments` of a call.
-        derived: how to take the derivative of a program, if the function is a derivative.
         recorded_directly: signatures for which a derivative itself is recorded, operation by operation.
         began: when the last run that was watched began: see `check`.
         tells_objects: the function may ask whether objects are the same: see `Reader`.
@@ -88,12 +88,15 @@ class Specializer:
 
     def _define(self) -> None:
         self.definition: Any = self.defined()
-        self.reader: Reader = Reader(self.compiled.signature, self.compiled.static, self.tells_objects)
+        _, derivations = derivations_of(self.function)
+        numbers = [n for each in derivations for n in np.ravel(each.argnums).tolist()]
+        counts = any(type(n) is int and n < 0 for n in numbers)
+        own = unwrapped(self.function)
+        self.reader: Reader = Reader(self.compiled.signature, self.compiled.static, self.tells_objects, counts, own)
         self.reader.entries = self.cache.entries
         self.read: Callable[..., Any] = self.reader.read
         self.cache.elsewhere = self.reader.elsewhere if self.tells_objects else None
-        self.derived: Derived | None = derived_from(self.function, self.compiled.signature)
-        _, derivations = derivations_of(self.function)
+        self._derived: dict[Any, tuple[Any, Derived | None]] = {}  # see `derived`; it keeps what it knows by its id
         self.keeps_tuples: bool = bool(derivations) and derivations[-1].kind == "value_and_grad"  # those of a batch
 
     def defined(self) -> Any:
@@ -112,12 +115,26 @@ class Specializer:
         self.cache.clear()
         self._define()
 
+    def derived(self, signature: Signature) -> Derived | None:
+        """Return how to take the derivative of the program for such calls, if the function is a derivative."""
+        of_function = signature.of_function
+        key = id(of_function), signature.by_place
+        if key not in self._derived:
+            self._derived[key] = of_function, derived_from(self.function, of_function, signature.by_place)
+        return self._derived[key][1]
+
+    @property
+    def on_parameters(self) -> bool:
+        """Whether it is a derivative that consists of Values, as it depends on parameters."""
+        return any(derived is not None and derived.on_parameters for _, derived in list(self._derived.values()))
+
     def recorded_for(self, arguments: Arguments) -> tuple[Any, Derived | None]:
         """Return the function to record for calls with such arguments, and the derivative to take of its program."""
         signature = arguments.signature
-        if self.derived is None or signature in self.recorded_directly or not self.derived.takes(signature):
+        derived = self.derived(signature)
+        if derived is None or signature in self.recorded_directly or not derived.takes(signature):
             return self.function, None
-        return self.derived.plain if self.derived.on_floats else self.derived.function, self.derived
+        return derived.plain if derived.on_floats else derived.function, derived
 
     # -- running the function itself ----------------------------------------------------------------------------------
 
@@ -406,8 +423,9 @@ class Specializer:
                 entry, "the structure of its result differs between examples: return the same lists for all"
             )
             return
-        if self.derived is not None and entry.signature in self.recorded_directly and len(candidate.own):
-            self.derived.on_parameters = True
+        derived = self.derived(entry.signature)
+        if derived is not None and entry.signature in self.recorded_directly and len(candidate.own):
+            derived.on_parameters = True
         entry.layout = candidate.layout
         entry.specializations = [*entry.specializations, specialization]
         entry.min_examples = max(entry.min_examples, specialization.min_examples)

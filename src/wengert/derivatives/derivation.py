@@ -16,9 +16,10 @@ from weakref import WeakSet
 
 from wengert import modes
 from wengert._signatures import signature as plain_signature
+from wengert._signatures import spread
 from wengert.derivatives.pytree import Numbers, array_of, is_array, items_of, tree_map
 from wengert.engine import Value
-from wengert.errors import ArgumentError, OperandError, WengertError
+from wengert.errors import OperandError, WengertError
 from wengert.node import settle
 
 if TYPE_CHECKING:
@@ -82,45 +83,52 @@ def derivations_of(function: Any) -> tuple[Any, list[Derivation]]:
 
 
 def signature_of(function: Function) -> inspect.Signature:
-    """Return the signature of a function. A product with a vector takes directions: `hvp` one after the first argument,
-    `jvp` one for each argument after all of them, `vjp` one after all of them.
+    """Return the signature of a function; of one in C that does not say what it takes, that it takes any number of
+    arguments by position. A product with a vector takes directions: `hvp` one after the first argument, `jvp` one for
+    each argument after all of them, `vjp` one after all of them.
 
     Raises:
         TypeError: it is no function.
-        ArgumentError: it has no signature, as some functions written in C.
     """
     derivation = derivation_of(function)
     if derivation is None or derivation.kind not in PRODUCTS:
         try:
             return plain_signature(function)
-        except ValueError:
-            name = getattr(function, "__name__", repr(function))
-            says_not = f"{name} does not say how many arguments it takes"
-            raise ArgumentError(f"{says_not}: write lambda x, y: {name}(x, y), for two") from None
+        except ValueError:  # of a function in C
+            from inspect import Parameter, Signature  # 5 ms, for a program that may never ask
+
+            return Signature([Parameter("xs", Parameter.VAR_POSITIONAL)])
     signature = signature_of(derivation.function)
-    count = len(derivation.argnums) if isinstance(derivation.argnums, tuple) else 1
-    given, others = list(signature.parameters.values())[:count], list(signature.parameters.values())[count:]
-    along = [signature.empty] * {"jvp": count, "value": 0}.get(derivation.kind, 1)
-    names = [f"v{n}" for n in range(len(along))] if len(along) > 1 else ["v"] * len(along)
-    while not signature.parameters.keys().isdisjoint(names):
-        names = [name + "_" for name in names]
-    directions = [given[0].replace(name=name, default=signature.empty) for name in names]
-    required = [x.replace(default=signature.empty) for x in given]
+    given, directions = _given_and_directions(derivation, signature)
     if derivation.kind == "hvp":
+        others = list(spread(signature, 1, ends=False).parameters.values())[1:]
         return signature.replace(parameters=[*given, *directions, *others])
+    required = [x.replace(default=signature.empty) for x in given]
     return signature.replace(parameters=[*required, *directions])
 
 
-def places_of(argnums: Any, count: int, from_end: bool = True) -> list[int] | None:
+def _given_and_directions(
+    derivation: Derivation, signature: inspect.Signature
+) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
+    """Return the parameters of a product with a vector that its function has, of this signature, and its directions."""
+    count = len(derivation.argnums) if isinstance(derivation.argnums, tuple) else 1
+    given = list(spread(signature, count).parameters.values())[:count]
+    along = {"jvp": count, "value": 0}.get(derivation.kind, 1)
+    names = [f"v{n}" for n in range(along)] if along > 1 else ["v"] * along
+    while not signature.parameters.keys().isdisjoint(names):
+        names = [name + "_" for name in names]
+    return given, [given[0].replace(name=name, default=signature.empty) for name in names]
+
+
+def places_of(argnums: Any, count: int) -> list[int] | None:
     """List the indices of the arguments that argnums names, of so many; None if it names another, or one twice.
 
     Args:
         argnums: as for `grad`.
         count: the number of arguments.
-        from_end: whether -1 is the last one.
     """
     named = [*argnums] if isinstance(argnums, (tuple, list)) else [argnums]
-    places = [n + count if from_end and type(n) is int and n < 0 else n for n in named]
+    places = [n + count if type(n) is int and n < 0 else n for n in named]
     are_distinct = all(type(n) is int and 0 <= n < count for n in places) and len({*places}) == len(places)
     return places if are_distinct else None
 
@@ -130,8 +138,8 @@ def directions_of(function: Function) -> list[str]:
     derivation = derivation_of(function)
     if derivation is None or derivation.kind not in PRODUCTS:
         return []
-    own = signature_of(derivation.function).parameters
-    return [name for name in signature_of(function).parameters if name not in own]
+    _, directions = _given_and_directions(derivation, signature_of(derivation.function))
+    return [direction.name for direction in directions]
 
 
 def is_compiled(function: Any) -> bool:
@@ -241,11 +249,28 @@ floats_only: WeakSet[Any] = WeakSet()  # the code of functions that took plain n
 
 
 def code_of(function: Any) -> Any:
-    """Return the code of a function, a method or what a partial calls, a function in C itself, and None for others."""
-    while isinstance(function, (functools.partial, MethodType)):
-        function = function.func if isinstance(function, functools.partial) else function.__func__
-    code = getattr(function, "__code__", function)
-    return code if type(code) in (CodeType, BuiltinFunctionType) else None
+    """Return the code of a function, a method, an object that is called, or of what is compiled or a partial calls; for
+    a function in C or a class such as float itself, and None for others.
+    """
+    while True:
+        if is_compiled(function):
+            function = function.function
+        elif isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, MethodType):
+            function = function.__func__
+        else:
+            break
+    if type(function).__name__ == "ufunc":
+        return _token_of(function)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", function)
+    return code if type(code) in (CodeType, BuiltinFunctionType, type) else None
+
+
+@functools.lru_cache(1024)
+def _token_of(function: Any) -> Any:
+    """Return an object that stands for a function of NumPy, of which there are no weak references."""
+    return lambda: function
 
 
 def takes_floats(function: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from wengert.compiler import policy
 from wengert.compiler.call import memory
-from wengert.compiler.call.argument_reader import ArgumentReader, are_equal
+from wengert.compiler.call.argument_reader import ArgumentReader, are_equal, are_in_order
 from wengert.compiler.call.executable import Executable, Workspace, partition_by_guards
 from wengert.engine import Many, Value, _many
 from wengert.errors import ArgumentError
@@ -85,14 +85,24 @@ class CacheEntry:
         self.names: tuple[str, ...] = ()
         self.first: Any = 0
         self.last: Any = 0
+        self.least: Any = 0
+        self.keys: tuple[str, ...] = ()
         self.batched: Any = False
         self.arity: Any = 0  # the number of arrays that the readers fill
         self.pool: list[Any] = []
 
-    def open(self, readers: list[Any], names: Sequence[str], first: Int, last: Int, batched: bool) -> None:
-        """Set how arguments are read: the first ones are passed by position only, those from `last` on by name only."""
-        self.readers, self.names, self.first, self.last, self.batched = readers, tuple(names), first, last, batched
-        self.arity = _length(readers)
+    def open(self, readers: list[Any], names: Any, first: Int, last: Int, keys: Any, batched: bool) -> None:
+        """Set how arguments are read: the first ones are passed by position only, those from `last` on by name only;
+        `**named` takes those that have `keys`.
+        """
+        self.readers, self.names, self.least, self.last, self.batched = readers, tuple(names), first, last, batched
+        self.first = last + 1 if keys else first  # with keys, `read` asks whether it `takes` them
+        self.keys, self.arity = tuple(keys), _length(readers)
+
+    def takes(self, given: Int, named: dict[str, Any]) -> bool:
+        """Return True if these may be the arguments, where `**named` takes some: in the order of the first call."""
+        fits = self.keys and given + len(named) == len(self.readers) and self.least <= given <= self.last
+        return bool(fits and are_in_order(named, self.keys))
 
     def is_current(self, call: Call) -> bool:
         """Return True if nothing was recorded since the call tried the specializations."""
@@ -171,7 +181,8 @@ class Call:
     def read(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Read the arguments; False if they have another signature, or the readers cannot tell."""
         entry, given = self.entry, len(args)
-        if given + len(named) != len(entry.readers) or not entry.first <= given <= entry.last:
+        is_usual = given + len(named) == len(entry.readers) and entry.first <= given <= entry.last
+        if not (is_usual or entry.takes(given, named)):
             return False
         self.count = -1
         if self.values:

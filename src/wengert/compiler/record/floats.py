@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
-from wengert._signatures import signature
+from wengert._signatures import unwrapped
 from wengert.compiler import policy
 from wengert.compiler.arguments import Arguments, Reader, bound_to
 from wengert.compiler.reach import PurityCheck
 from wengert.compiler.record.run import RecordedRun
 from wengert.compiler.record.structure import Parts
 from wengert.compiler.traced import Guard, TooLarge, Unrecordable, is_watched, recorder_of_thread
-from wengert.derivatives import Numbers, code_of, derivations_of, floats_only, items_of
+from wengert.derivatives import Numbers, code_of, derivations_of, floats_only, items_of, signature_of
 from wengert.engine import Value
-from wengert.errors import ArgumentError, OperandError, OperationError, WengertError
+from wengert.errors import OperandError, OperationError, WengertError
 from wengert.graph import Graph
 
 __all__ = ["MARK", "run_on_floats"]
@@ -127,16 +127,12 @@ class _Given:
             TypeError: they are not those of the function.
         """
         args, named = self.plain()
-        try:
-            of_function = signature(self.function)
-        except ValueError:  # functions in C have none
-            raise Unrecordable("it has no signature: write a function around it") from None
-        try:
-            arguments = Reader(of_function, ()).read(args, named, False)
-        except ArgumentError as reason:
-            raise Unrecordable(str(reason)) from None
-        bound = bound_to(of_function, self._args, self._named)
-        if arguments is None or bound is None:
+        reader = Reader(signature_of(self.function), (), own=unwrapped(self.function))
+        arguments = reader.read(args, named, False)
+        if arguments is None:
+            raise TypeError
+        bound = bound_to(arguments.signature.of_function, self._args, self._named)
+        if bound is None:
             raise TypeError
         if arguments.signature.reason:
             raise Unrecordable(arguments.signature.reason)
