@@ -158,7 +158,7 @@ class Specializer:
             function_run = None if derived is None else derived.run_of(result, recorded.on_floats)
         except Exception as error:
             if hasattr(error, MARK):
-                return self._run_on_floats(entry, arguments, row, recorded)
+                return self._run_on_floats(entry, arguments, row, recorded, getattr(error, MARK))
             if derived is not None and recorded.on_floats and isinstance(error, (AttributeError, TypeError)):
                 floats_only.discard(code_of(recorded.function))  # this time it may take Values only
                 return self.first_run(entry, arguments, row)
@@ -174,13 +174,13 @@ class Specializer:
         return result, function_run, watch
 
     def _run_on_floats(
-        self, entry: CacheEntry, arguments: Arguments, row: int, recorded: Any
+        self, entry: CacheEntry, arguments: Arguments, row: int, recorded: Any, code: Any
     ) -> tuple[Any, Any, PurityCheck | None]:
         """Return what `first_run` does, where a function that is differentiated takes plain numbers only. A watched run
         does not record it: the function itself does, and shows whether that is possible.
         """
         result = self.observe(entry, arguments.prepared(self.function, row))
-        if self.recorded_for(arguments)[0] is not recorded:
+        if self.recorded_for(arguments)[0] is not recorded or code in floats_only:
             return self.first_run(entry, arguments, row)
         self.fallback.fall_back(entry, ON_FLOATS)
         return result, None, None

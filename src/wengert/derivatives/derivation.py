@@ -229,6 +229,7 @@ class OnValues:
                 given[name], kept[name] = numbers.unflatten(values), numbers.unflatten(values)
                 if recorder is not None:  # traced numbers, which are Values for the function
                     recorder.lifted_values += values
+                    recorder.plain.difference_update(map(id, values))
         own = self.signature
         if self.extras:
             own = own.replace(parameters=[x for name, x in own.parameters.items() if name not in self.extras])
@@ -315,6 +316,10 @@ def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh
     positional arguments as they were, for the call may have changed them. An error of those functions of NumPy that
     take no objects gets advice.
     """
+    if floats_only and takes_floats(function):
+        result = import_module("wengert.compiler.record.floats").run_within(function, args, named)
+        if result is not NotImplemented:
+            return result
     try:
         return function(*args, **named)
     except (TypeError, AttributeError, ValueError) as error:

@@ -21,18 +21,27 @@ from wengert import modes
 from wengert._signatures import unwrapped
 from wengert.compiler import policy
 from wengert.compiler.arguments import Arguments, Reader, bound_to
-from wengert.compiler.reach import PurityCheck
+from wengert.compiler.reach import CallTrace, PurityCheck
 from wengert.compiler.record.run import RecordedRun
 from wengert.compiler.record.structure import Parts
-from wengert.compiler.traced import Guard, TooLarge, Unrecordable, is_watched, recorder_of_thread
+from wengert.compiler.traced import (
+    Guard,
+    Number,
+    TooLarge,
+    Unrecordable,
+    as_operand,
+    is_watched,
+    recorder_of_thread,
+    unwatched,
+)
 from wengert.derivatives import Numbers, code_of, derivations_of, floats_only, items_of, signature_of
 from wengert.engine import Value
 from wengert.errors import OperandError, OperationError, WengertError
 from wengert.graph import Graph
 
-__all__ = ["MARK", "run_on_floats"]
+__all__ = ["MARK", "run_on_floats", "run_within"]
 
-MARK = "_of_floats"  # an attribute of errors of a watched run, in which no other one is recorded
+MARK = "_of_floats"  # an attribute of errors of a watched run in which a function turns out to take no Values: its code
 
 STEP = 1e-4  # by which a number is moved, relative
 ROUNDING = 1e-14  # relative, of a result that is computed in another order
@@ -55,13 +64,50 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
         Exception: `problem`, if it cannot be recorded, or raises for plain numbers too.
     """
     if recorder_of_thread() is not None or is_watched() or derivations_of(function)[1]:
-        setattr(problem, MARK, True)
+        if not hasattr(problem, MARK):
+            setattr(problem, MARK, code_of(function))
         raise problem
     given = _Given(function, args, named)
     if not given.values:
         raise problem
+    return _differentiable(function, given, problem)
+
+
+def run_within(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Any:
+    """Run a function that takes plain numbers only for a derivative that a watched or a recorded run takes.
+
+    A recorded run gets numbers that stand for the Values, which record the same. A watched run sees the function run on
+    the numbers; its result for the derivative is recorded aside.
+
+    Returns:
+        Its result, with Values; `NotImplemented` if no run is watched or recorded.
+    """
+    recorder = recorder_of_thread()
+    if recorder is not None:
+        given = _Given(function, args, named)
+        recorder.plain.update(map(id, given.values))
+        plain, others = given.plain([Number(recorder, x._data, x) for x in given.values])
+        result = Parts(function(*plain, **others))
+        return result.with_leaves([as_operand(x) for x in result.leaves])
+    if not is_watched():
+        return NotImplemented
+    given = _Given(function, args, named)
+    plain, others = given.plain()
+    function(*plain, **others)
+    trace = sys.getprofile()
+    sys.setprofile(None)
     try:
-        result, leaves, taken_out = _recorded(function, given)
+        with unwatched():
+            return _differentiable(function, given, TypeError("a float is expected"))
+    finally:
+        if isinstance(trace, CallTrace):
+            trace.start()
+
+
+def _differentiable(function: Callable[..., Any], given: _Given, problem: Exception) -> Any:
+    """Record a run of a function on plain numbers; returns and raises what `run_on_floats` does."""
+    try:
+        result, leaves, taken_out = _recorded_with_inner(function, given)
     except (Unrecordable, TooLarge) as reason:
         if not hasattr(problem, "__notes__"):
             problem.add_note(
@@ -69,7 +115,9 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
                 "the functions of wengert, or declare what takes plain numbers only by wengert.op"
             )
         raise problem from None
-    except WengertError:
+    except WengertError as inner:  # perhaps of a function whose derivative it takes
+        for note in getattr(inner, "__notes__", ()):
+            problem.add_note(note)
         raise problem from None
     except (TypeError, AttributeError):
         if isinstance(problem, OperandError):  # of a Value as a plain number, and the function has a fault of its own
@@ -155,6 +203,23 @@ class _Given:
         """Return the numbers in the result for other numbers."""
         args, named = self.plain(numbers)
         return [float(x.data if isinstance(x, Value) else x) for x in Parts(self.function(*args, **named)).leaves]
+
+
+def _recorded_with_inner(function: Callable[..., Any], given: _Given) -> tuple[Any, list[Any], list[Guard]]:
+    """Do what `_recorded` does, also of a function that takes a derivative of another one which takes no Values:
+    its first run, which nobody watches, shows which one does.
+    """
+    try:
+        return _recorded(function, given)
+    except Exception as error:
+        code = getattr(error, MARK, None)
+        if code is None or code in floats_only:
+            raise
+        args, named = given.plain()
+        function(*args, **named)
+        if code not in floats_only:
+            raise
+    return _recorded_with_inner(function, given)
 
 
 @modes.suspended()
