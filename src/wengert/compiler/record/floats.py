@@ -155,7 +155,7 @@ class _Given:
         self.nodes: dict[str, Sequence[Value]] = {}
         self.names: set[str] = set()
 
-    def plain(self, numbers: Sequence[float] | None = None) -> tuple[list[Any], dict[str, Any]]:
+    def plain(self, numbers: Sequence[Any] | None = None) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments with these numbers in place of the Values; by default those of the Values."""
         left = iter([x.data for x in self.values] if numbers is None else numbers)
 
