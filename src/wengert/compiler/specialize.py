@@ -262,6 +262,8 @@ class Specializer:
         if not watch.effect and is_one and (kind := no_number(result)):
             lists = "lists" if batched else "lists, tuples, dicts and arrays"
             watch.add_effect(f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them")
+        if self.recorded_for(arguments)[1] is not None:
+            watch.leave_out_caches()
         entry.changes += bool(watch.change)
         entry.clause = f"{watch.change}; the next call is observed again" if watch.change else ""
         if watch.effect:
@@ -281,6 +283,7 @@ class Specializer:
             example = arguments.example(row)
             is_free = at_once or self.compiled.pinned or derived is not None
             trace = functools.partial(record, recorded, arguments, example, result, watch, self.keeps_tuples, nests)
+            trace = functools.partial(trace, differentiates=derived is not None)
             candidate = self.cache.budget.recording(entry, trace, watch.operations, is_free)
             if candidate is None or self._waits_for_numpy(candidate.uses_numpy):
                 return False

@@ -22,7 +22,7 @@ from wengert._signatures import unwrapped
 from wengert.compiler import policy
 from wengert.compiler.arguments import Arguments, Reader, bound_to
 from wengert.compiler.reach import CallTrace, PurityCheck
-from wengert.compiler.record.run import RecordedRun
+from wengert.compiler.record.run import RecordedRun, seen_in_caches
 from wengert.compiler.record.structure import Parts
 from wengert.compiler.traced import (
     Guard,
@@ -247,7 +247,8 @@ def _recorded(function: Callable[..., Any], given: _Given) -> tuple[Any, list[An
                 break
         if why := watch.effect or watch.change:
             raise Unrecordable(why if watch.effect else f"{why}: {watch.instead}")
-        run = RecordedRun(function, arguments, arguments.example(0), watch, None, fixed=True, given=given.nodes)
+        trace = functools.partial(RecordedRun, function, arguments, arguments.example(0), watch, None)
+        run = seen_in_caches(functools.partial(trace, fixed=True, given=given.nodes, differentiates=True), watch)
     finally:
         sys.setprofile(profiler)
     parts = Parts(result)

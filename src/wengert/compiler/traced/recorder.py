@@ -110,6 +110,8 @@ class Recorder:
     unknowns: list[tuple[Value, int]] = field(default_factory=list)  # for roots that are sought; the guards before
     lifted_values: list[Value] = field(default_factory=list)  # for traced numbers, to take derivatives
     numbers: dict[int, Value] = field(default_factory=dict)  # by id nodes that depend on no Value
+    differentiates: bool = False  # for a derivative with respect to numbers that the function gets as floats
+    unseen: list[Any] = field(default_factory=list)  # calls of cached functions that the watched run did not see
     arguments: dict[int, Value] = field(default_factory=dict)  # proxies of Values, by their identity
     listed: set[int] = field(default_factory=set)  # the identities of those that the signature does not tell apart
     is_undecided: bool = False  # the function asks whether they are the same
