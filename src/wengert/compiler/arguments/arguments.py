@@ -251,7 +251,10 @@ def _restored(array: Any, held: tuple[Any, ...]) -> Any:
 
 
 class Signature:
-    """The structure of a function's arguments, by name. A specialization is valid for one signature."""
+    """The structure of a function's arguments, by name. A specialization is valid for one signature.
+
+    Many fields: what recording, lifting and the readers ask of the arguments is computed once for each structure.
+    """
 
     def __init__(
         self,

@@ -326,8 +326,8 @@ def seen_in_caches(trace: Callable[[], RecordedRun], watch: PurityCheck) -> Reco
             with modes.watched():
                 watch.run(call)
         watch.leave_out_caches()
-        if why := watch.effect or watch.change:
-            raise Unrecordable(f"{why}, in a function whose results are cached: call it without the cache")
+        if watch.effect or watch.change:
+            raise Unrecordable(watch.effect or f"{watch.change}: {watch.instead}")
         run = trace()
     return run
 
