@@ -10,7 +10,6 @@ takes a workspace of the specialization to compute in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from threading import RLock
 from typing import Any
 
@@ -81,28 +80,19 @@ class CacheEntry:
         self.elsewhere: Any = None
         self.layout: Any = None  # what `map` makes of the array of its results; None for the array
         self.lock: Any = RLock()  # held to compile the candidate
-        self.readers: list[Any] = []
-        self.names: tuple[str, ...] = ()
-        self.first: Any = 0
-        self.last: Any = 0
-        self.least: Any = 0
-        self.keys: tuple[str, ...] = ()
-        self.batched: Any = False
-        self.arity: Any = 0  # the number of arrays that the readers fill
         self.pool: list[Any] = []
+        self.open([], (), 0, 0, (), False)
 
     def open(self, readers: list[Any], names: Any, first: Int, last: Int, keys: Any, batched: bool) -> None:
-        """Set how arguments are read: the first ones are passed by position only, those from `last` on by name only;
-        `**named` takes those that have `keys`.
-        """
+        """Set how arguments are read: the first by position only, from `last` on by name; `**named` takes `keys`."""
         self.readers, self.names, self.least, self.last, self.batched = readers, tuple(names), first, last, batched
+        self.keys, self.arity = tuple(keys), _length(readers)  # the number of arrays that the readers fill
         self.first = last + 1 if keys else first  # with keys, `read` asks whether it `takes` them
-        self.keys, self.arity = tuple(keys), _length(readers)
 
     def takes(self, given: Int, named: dict[str, Any]) -> bool:
         """Return True if these may be the arguments, where `**named` takes some: in the order of the first call."""
-        fits = self.keys and given + len(named) == len(self.readers) and self.least <= given <= self.last
-        return bool(fits and are_in_order(named, self.keys))
+        count = given + len(named) if self.least <= given <= self.last else -1
+        return len(self.keys) > 0 and count == len(self.readers) and are_in_order(named, self.keys)
 
     def is_current(self, call: Call) -> bool:
         """Return True if nothing was recorded since the call tried the specializations."""
@@ -618,7 +608,7 @@ class Call:
         return many
 
 
-def _length(readers: Sequence[Any]) -> Int:
+def _length(readers: Any) -> Int:
     reader: ArgumentReader
     count = 0
     for reader in readers:
