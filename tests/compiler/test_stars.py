@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import operator
+import random
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -387,3 +388,48 @@ def test_derivatives_of_compiled_functions_of_plain_numbers_are_compiled(
             assert of_function(*args) == pytest.approx(want(2.0 * math.exp(x)), rel=1e-14)
         assert "uncompiled" not in getattr(of_function, "report", str)()
     assert [str(warning.message) for warning in recwarn] == []
+
+
+# -- signatures of every kind -----------------------------------------------------------------------------------------
+
+
+def drawn(draw: random.Random) -> tuple[Any, list[str], bool, list[str], bool, bool]:
+    """A function of a signature that is drawn, its parameters, and whether it has a default, stars and `**named`."""
+    places, by_name = [f"a{n}" for n in range(draw.randint(0, 2))], [f"k{n}" for n in range(draw.randint(0, 2))]
+    has_default, has_named = draw.random() < 0.4 and len(places) > 0, draw.random() < 0.5
+    has_stars = draw.random() < 0.7 or not places
+    written = [*places[:-1], *[f"{name}=1.5" if has_default else name for name in places[-1:]]]
+    written += ["/"] if places and draw.random() < 0.3 else []
+    written += ["*xs"] if has_stars else ["*"] if by_name else []
+    written += [name + draw.choice(["", "=0.75"]) for name in by_name] + ["**named"] * has_named
+    terms = [f"{n + 1.0} * math.exp(0.3 * {name})" for n, name in enumerate(places)]
+    terms += [f"{n + 2.0} * math.sin({name})" for n, name in enumerate(by_name)]
+    terms += ["sum([math.exp(x / (n + 2.0)) * (n + 1.5) for n, x in enumerate(xs)])"] * has_stars
+    terms += ["sum([(n + 2.0) * x * x for n, x in enumerate(named.values())])"] * has_named
+    factors = " * ".join([*places, *["math.prod(xs)"] * has_stars, "1.0"])
+    text = f"lambda {', '.join(written)}: {' + '.join([*terms, factors])}"
+    return eval(text, {"math": math}), places, has_default, by_name, has_stars, has_named
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_functions_of_drawn_signatures(seed: int) -> None:
+    draw = random.Random(seed)
+    function, places, has_default, by_name, has_stars, has_named = drawn(draw)
+    compiled, derivatives = wengert.compile(function), {}
+    for _ in range(8):
+        count = len(places) - (has_default and draw.random() < 0.4)
+        count = draw.randint(len(places), len(places) + 3) if has_stars and draw.random() < 0.7 else count
+        xs = [draw.randint(-8, 16) / 8.0 for _ in range(count)]
+        names = [*by_name, *(draw.sample(["p", "q", "lambda"], draw.randint(0, 2)) if has_named else [])]
+        named = {name: draw.randint(-8, 16) / 8.0 for name in draw.sample(names, len(names))}
+        for _ in range(2):
+            assert compiled(*xs, **named) == pytest.approx(function(*xs, **named), rel=1e-12)
+        if not xs:
+            continue
+        n = draw.randint(-count, count - 1)
+        want = slope(functools.partial(function, **named), xs, n % count)
+        derivative = derivatives.setdefault(n, wengert.compile(grad(function, n)))
+        for way in (derivative, derivative, grad(function, n)):
+            assert way(*xs, **named) == pytest.approx(want, rel=1e-6, abs=1e-7)
+    for each in (compiled, *derivatives.values()):
+        assert not any(text in each.report() for text in ("uncompiled", "the function itself", "slowly"))
