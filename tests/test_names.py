@@ -216,7 +216,7 @@ GONE = {  # words that were names here, and what the field calls it
     "Served": "CacheEntry", "Recording": "Specialization", "Plan": "Executable",
     "Form": "Signature", "Leaf": "ArraySpec", "Fixed": "StaticSpec", "Slot": "ArgumentReader",
     "slopes": "grads", "both": "forward_backward", "both_code": "forward_backward_code", "back": "backward",
-    "refusal": "fallback_reason", "is_due": "must_check", "compared": "checked_calls", "PROBATION": "CHECKED_CALLS",
+    "refusal": "fallback_reason", "is_due": "is_milestone", "compared": "checked_calls", "PROBATION": "CHECKED_CALLS",
     "trusted": "", "trusts": "", "settle": "", "direct": "", "short": "", "look": "", "look_of": "", "alike": "",
     "ways": "", "time_ways": "", "choose": "", "consider": "", "adopt": "", "want": "",
     "hold": "guards_pass", "holds": "guards_pass", "holding": "matching_rows",

@@ -550,8 +550,8 @@ def test_ways_that_read_other_attributes_of_a_class(monkeypatch: pytest.MonkeyPa
         group.places.append(Place(KINDS[3], Words, name, getattr(Words, name), None, name))
         ways.append(Captures([], [], [group], []))
     monkeypatch.setattr(Words, "short", "three")
-    assert ways[0].stale(0) == ""
-    assert ways[1].stale(0, ways[0]) == "short"
+    assert ways[0].load(0, True) == ""
+    assert ways[1].load(0, True, ways[0]) == "short"
 
 
 SCALE = 2.0

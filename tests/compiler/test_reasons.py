@@ -702,11 +702,6 @@ def returns_what_is_deep(x: float) -> Any:
     return functools.reduce(lambda held, _: [held], range(120), W * x)
 
 
-@reason("its result is an array without axes: return the Value itself", instead=lambda x: W * x)
-def returns_an_array_without_axes(x: float) -> Any:
-    return [np.array(W * x)]
-
-
 @reason(
     "it returns an array of float32, and one of float64, int64, bool or Values is compiled: return x.astype(float)",
     instead=lambda x: np.array([x, 1.0]),
@@ -1275,6 +1270,7 @@ ELSEWHERE = {  # reasons without a function above, and the tests that have one
 INSIDE = {  # reasons that no user sees, and why
     "it has no signature: write a function around it": "in a note of a derivative: `compile` refuses such a function",
     "it asks whether two arguments are the same object": "it is recorded again, and signatures tell of it",
+    "asks whether a number is a float or a Value": "the function is recorded with Values then",
     "other integers take another branch": "each integer gets a specialization",
     "the function takes another branch for other integers": "each integer gets a specialization",
     "the length of a list depends on an integer argument": "each integer gets a specialization",

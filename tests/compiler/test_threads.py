@@ -88,8 +88,7 @@ def test_each_run_reads_what_is_outside_for_itself() -> None:
     for scale, rate, item in ((3.0, 0.25, 7.0), (5.0, 0.75, 9.0)):
         outside.scale, outside.rates[0], outside.table[1] = scale, rate, item
         space = specialization.acquire()
-        assert not space.stale_capture()
-        space.load()
+        assert not space.load()
         spaces.append(space)
         wants.append(made.function(2.0).data)
     for space, want in zip(spaces, wants, strict=True):

@@ -27,6 +27,7 @@ pytestmark = [
 STEP, NEAR = 2e-6, 1e-3
 DETACHED = "it takes the numbers out of the Values, or copies these"
 BRANCHES = "with Values it takes another branch: it asks for types, compares by identity, or catches their errors"
+CACHED = "Values, which the first call of a derivative passes, are other keys"
 OTHERS = {
     "control.copies_of_lists_and_objects": DETACHED,
     "learning.adversarial_losses": DETACHED,
@@ -108,6 +109,65 @@ class Case:
         is_smooth = (np.abs(want - halved) <= size) & (np.abs(bend) / (2 * STEP) <= size)
         assert (np.abs(want - got) <= size)[is_smooth].all(), (got, want)
         return bool(is_smooth.any())
+
+
+INDEX = "it differentiates with respect to whole numbers, which choose or count"
+NOT_COMPILED = OTHERS | {
+    "arguments.nested_tuple": INDEX,
+    "arguments.values_in_a_nest": INDEX,
+    "finance.early_repayment": INDEX,
+    "learning.temporal_difference": INDEX,
+    "misuse.complex_numbers": "its number becomes part of a complex one",
+    "misuse.signed_zeros": "it jumps between 0.0 and -0.0",
+    "records.records_that_hold_tables": INDEX,
+    "misuse.sign_by_its_text": "the text of a number is that of a Value here",
+    "misuse.through_float_and_array": "its number becomes an np.float64",
+}
+FURTHER = {  # derivatives with more specializations than the program, and why
+    "surroundings.cached_table": CACHED,
+    "surroundings.memo_of_numbers_outside": CACHED,
+}
+
+
+def raises_itself(case: Case, seed: str) -> bool:
+    """Return True if the program raises for its arguments, or is one whose numbers are taken out, which may be said."""
+    try:
+        case.side.plain(*case.arguments(seed))
+    except Exception:
+        return True
+    return bool(case.side.program.engine)
+
+
+def specializations(compiled: Any) -> int:
+    """How many there are, with the one that the next call compiles."""
+    entries = compiled._server.entries.values()
+    return sum([len(entry.specializations) + (entry.candidate is not None) for entry in entries])
+
+
+@pytest.mark.sampled(25)
+@pytest.mark.parametrize("name", trials.collection())
+def test_derivatives_have_the_specializations_of_the_programs(name: str) -> None:
+    """And are compiled where the program is; also where it changes its arguments, of which a derivative gets copies."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        case = Case(name)
+        if case.side.program.effects or not case.by:
+            return
+        static = case.side.program.static
+        derivative = wengert.jacobian(case.side.plain, case.argnums)
+        program, compiled = [
+            wengert.compile(each, static=static, backend="numpy") for each in (case.side.plain, derivative)
+        ]
+        for seed in range(16):
+            for each in (program, compiled):
+                try:
+                    each(*case.arguments(str(seed)))
+                except Exception:
+                    if not (each is program or name in NOT_COMPILED or raises_itself(case, str(seed))):
+                        raise
+        if specializations(program) and name not in NOT_COMPILED:
+            assert specializations(compiled) or case.side.program.engine
+            assert (specializations(compiled) <= specializations(program)) is (name not in FURTHER)
 
 
 @pytest.mark.sampled(25)

@@ -208,9 +208,8 @@ def of_example(
     if modes.grad_disabled():
         leaves, cotangents = [], []
     with specialization.acquire() as space:
-        if space.stale_capture():  # it has changed since
+        if space.load():  # a capture has changed since
             return ""
-        space.load()
         arrays, values = arguments.numbers(example), arguments.values()
         batched = arguments.signature.batched
         return of_run(specialization, space, arrays, values, batched, want, leaves, cotangents, terms)

@@ -126,7 +126,7 @@ class Checks:
         each specialization, later another one each time. False if one of them differs.
         """
         count = arguments.count()
-        is_due = entry.is_thorough and policy.is_milestone(entry.calls)
+        is_due = entry.is_milestone()
         for specialization, rows in shares:
             rows = range(count) if rows is None else rows
             chosen = arguments.distinct(rows, policy.CHECKED_CALLS - specialization.checked)
@@ -152,8 +152,7 @@ class Checks:
         serving = None
         for specialization in entry.specializations:
             with specialization.acquire() as space:
-                if serving is None and not space.stale_capture():
-                    space.load()
+                if serving is None and not space.load():
                     serves = space.run(batch, 1, False, 1.0) and space.guards_pass(0, 1)
                     serving = specialization if serves else None
         if serving is None:
@@ -183,7 +182,7 @@ class Checks:
         if self._differs_in_kind(entry, specialization, result):
             entry.specializations, entry.latest = [], None
             self.specializer.record_directly(entry)
-        else:
+        elif not self.specializer.record_with_values(reason):
             self.fallback.drop(entry, specialization, reason)
         return False
 

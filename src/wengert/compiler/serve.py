@@ -100,7 +100,8 @@ class Server:
         ran = self.serve(entry, own, 1, "")
         if ran is None or ran.result is None:
             return own.of(0)
-        return self.checks.single(entry, ran.ran, own, ran.result) if ran.must_check() else ran.result
+        must_check = ran.is_unproven or entry.is_milestone()
+        return self.checks.single(entry, ran.ran, own, ran.result) if must_check else ran.result
 
     def batch(self, arguments: Arguments, count: int, how: str) -> Any:
         """Serve a call on a batch."""
@@ -109,7 +110,8 @@ class Server:
         if ran is None or (ran.result is None and ran.partial is None):
             return self.each(arguments, how, own.results)
         results = dict(own.results)
-        if ran.must_check() and not self.checks.batch(entry, _shares(ran, count), arguments, results):
+        must_check = ran.is_unproven or entry.is_milestone()
+        if must_check and not self.checks.batch(entry, _shares(ran, count), arguments, results):
             return self.each(arguments, how, results)
         result = ran.result
         if result is None:

@@ -43,7 +43,7 @@ from wengert.compiler.record import (
 )
 from wengert.compiler.results import no_number
 from wengert.compiler.traced import Undecided, Unrecordable, operations_since
-from wengert.derivatives import code_of, derivations_of, floats_only, result_of, signature_of
+from wengert.derivatives import CaughtError, code_of, derivations_of, floats_only, result_of, signature_of
 from wengert.engine import Value
 
 __all__ = ["Specializer"]
@@ -156,6 +156,8 @@ class Specializer:
         try:
             result = self.observe(entry, call, watch)
             function_run = None if derived is None else derived.run_of(result, recorded.on_floats)
+        except CaughtError:
+            return self.observe(entry, arguments.prepared(self.function, row)), None, None
         except Exception as error:
             if hasattr(error, MARK):
                 return self._run_on_floats(entry, arguments, row, recorded, getattr(error, MARK))
@@ -282,8 +284,7 @@ class Specializer:
             nests = derived is None and arguments.signature not in self.recorded_directly
             example = arguments.example(row)
             is_free = at_once or self.compiled.pinned or derived is not None
-            trace = functools.partial(record, recorded, arguments, example, result, watch, self.keeps_tuples, nests)
-            trace = functools.partial(trace, differentiates=derived is not None)
+            trace = functools.partial(self._traced, recorded, derived, arguments, example, result, watch, nests)
             candidate = self.cache.budget.recording(entry, trace, watch.operations, is_free)
             if candidate is None or self._waits_for_numpy(candidate.uses_numpy):
                 return False
@@ -312,6 +313,30 @@ class Specializer:
             return False
         return True
 
+    def _traced(
+        self,
+        recorded: Any,
+        derived: Derived | None,
+        arguments: Arguments,
+        example: Any,
+        result: Any,
+        watch: PurityCheck,
+        nests: bool,
+        room: int | None,
+    ) -> Candidate:
+        """Record a run. A function that is differentiated has run with Values: it is recorded as `compile` records the
+        function itself, with floats, unless it tells these from Values or takes Values only.
+        """
+        further = arguments, example, result, watch, self.keeps_tuples, nests, room
+        if derived is not None and recorded is derived.function and derived.is_recorded_on_floats:
+            try:
+                inputs = [x for name in derived.plain.names for x in arguments.signature.arrays.get(name, ())]
+                return record(derived.plain, *further, differentiates=True, for_values=inputs)
+            except Unrecordable as reason:
+                derived.is_recorded_on_floats = False
+                log.info("%s is recorded with Values: %s", self.fallback.name, reason)
+        return record(recorded, *further, differentiates=derived is not None)
+
     def _record_closely(self, entry: CacheEntry, arguments: Arguments, row: int, *how: Any) -> bool:
         """Let signatures tell from now on which objects in the arguments are the same, and record a run. All entries
         are forgotten, so this call, which has one of these, is served by the function itself: return False.
@@ -323,6 +348,21 @@ class Specializer:
             count = arguments.count() if arguments.signature.batched else 1
             self.record(self.cache.entry_for(again, count if entry.calls else 0), again, row, *how)
         return False
+
+    def record_with_values(self, why: str) -> bool:
+        """Forget what was recorded of a function that is differentiated, and record it with Values from now on; False
+        if it is.
+        """
+        every = [derived for _, derived in list(self._derived.values()) if derived is not None]
+        every = [derived for derived in every if derived.is_recorded_on_floats and not derived.on_floats]
+        if not every:
+            return False
+        for derived in every:
+            derived.is_recorded_on_floats = False
+        for entry in list(self.cache.entries.values()):
+            entry.specializations, entry.latest, entry.candidate = [], None, None
+        log.info("%s is recorded with Values: %s", self.fallback.name, why)
+        return True
 
     def record_directly(self, entry: CacheEntry) -> None:
         """Record the derivative itself for such calls from now on, operation by operation."""

@@ -2,6 +2,7 @@
 
 from wengert.derivatives.derivation import (
     PRODUCTS,
+    CaughtError,
     Derivation,
     OnValues,
     Run,
@@ -16,6 +17,7 @@ from wengert.derivatives.derivation import (
     takes_floats,
 )
 from wengert.derivatives.linearize import LinearMap, largest_term
+from wengert.derivatives.programs import programs_of
 from wengert.derivatives.pytree import (
     Constant,
     KeyPath,
@@ -36,6 +38,7 @@ from wengert.errors import Submodules, submodules
 __all__ = [
     "AGAIN",
     "PRODUCTS",
+    "CaughtError",
     "Constant",
     "Derivation",
     "KeyPath",
@@ -58,6 +61,15 @@ __all__ += [
     "largest_term",
     "takes_floats",
 ]
-__all__ += ["places_of", "result_of", "signature_of", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+__all__ += [
+    "places_of",
+    "programs_of",
+    "result_of",
+    "signature_of",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_map",
+    "tree_unflatten",
+]
 
 __getattr__: Submodules = submodules(__name__)

@@ -7,17 +7,16 @@ itself and differentiate the program.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module  # `compile`, which stands on derivatives, records what takes no Values
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from wengert import modes
 from wengert._signatures import signature as plain_signature
 from wengert._signatures import spread
-from wengert.derivatives.pytree import Numbers, array_of, is_array, items_of, tree_map
+from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
 from wengert.engine import Value
 from wengert.errors import OperandError, WengertError
 from wengert.node import settle
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import inspect
 
 __all__ = ["PRODUCTS", "Derivation", "OnValues", "Run", "Start", "assembled", "called", "derivation_of"]
-__all__ += ["by_program", "code_of", "compiled_method", "copied", "floats_only", "takes_floats"]
+__all__ += ["CaughtError", "code_of", "compiled_method", "copied", "floats_only", "takes_floats"]
 __all__ += ["derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
 __all__ += ["result_of", "signature_of"]
 
@@ -241,11 +240,6 @@ class OnValues:
             return Run(called(self.function, passed.args, passed.kwargs, lambda: fresh.args), start)
 
 
-class _Serving(threading.local):
-    derivatives: tuple[Any, ...] = ()  # whose programs are being run
-
-
-_serving = _Serving()
 floats_only: WeakSet[Any] = WeakSet()  # the code of functions that took plain numbers only, and such functions in C
 
 
@@ -280,48 +274,26 @@ def takes_floats(function: Any) -> bool:
     return code is not None and code in floats_only
 
 
-def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Serve a call of a derivative by its program, if its function is one that takes plain numbers only: that is
-    recorded for its derivatives, so it is compiled as well. `NotImplemented` if the derivative itself has to serve: for
-    Values, and where its operations are seen or recorded.
-    """
-    if not floats_only:
-        return NotImplemented
-    function, derivations = derivations_of(derivative)
-    if not (derivations and takes_floats(function)) or derivative in _serving.derivatives or modes.eager_only():
-        return NotImplemented
-    if type(Value(0.0).data) is not float or any(isinstance(x, Value) for x in items_of([*args, *named.values()])):
-        return NotImplemented
-    program = vars(derivative).get("_program")
-    if program is None or program.function is not derivative:  # `functools.wraps` copies it
-        program = derivative._program = import_module("wengert.compiler.function").compiled_quietly(derivative)
-    before = _serving.derivatives
-    _serving.derivatives = (*before, derivative)
-    try:
-        return program(*args, **named)
-    except (AttributeError, TypeError):  # this time it may take Values only
-        floats_only.discard(code_of(function))
-        return NotImplemented
-    finally:
-        _serving.derivatives = before
-
-
 def copied(x: Any) -> Any:
     """Copy an array; anything else as it is."""
     return x.copy() if is_array(x) else x
 
 
+class CaughtError(ArithmeticError):
+    """A watched function divides by zero, and may catch the error, which Values do not raise: it cannot be recorded."""
+
+
 def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh: Callable[[], Sequence[Any]]) -> Any:
-    """Call a function with Values, or record it on their numbers if it takes plain numbers only. `fresh` returns the
-    positional arguments as they were, for the call may have changed them. An error of those functions of NumPy that
-    take no objects gets advice.
+    """Call a function with Values, or record it on their numbers if it takes plain numbers only, or catches an error
+    that they do not raise. `fresh` returns the positional arguments as they were, for the call may have changed them.
+    An error of those functions of NumPy that take no objects gets advice.
     """
     if floats_only and takes_floats(function):
         result = import_module("wengert.compiler.record.floats").run_within(function, args, named)
         if result is not NotImplemented:
             return result
     try:
-        return function(*args, **named)
+        return _as_it_catches(function, args, named, fresh) if _may_catch(function) else function(*args, **named)
     except (TypeError, AttributeError, ValueError) as error:
         if "from dtype('O')" in str(error) and not hasattr(error, "__notes__"):
             error.add_note(
@@ -336,6 +308,67 @@ def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh
             error.add_note(f"A function that takes plain numbers only is recorded, and {missing}")
             raise error from None
         return floats.run_on_floats(function, fresh(), named, error)
+
+
+def _as_it_catches(function: Function, args: Sequence[Any], named: dict[str, Any], fresh: Any) -> Any:
+    """Call a function that may catch errors. Where it divides by zero, Values give infinity, and plain numbers raise an
+    error: if it goes on after that, it is recorded on the numbers.
+
+    Raises:
+        CaughtError: it may go on, and this run is watched.
+    """
+    if type(Value(0.0).data) is not float:  # a recording
+        return function(*args, **named)
+    divided: list[Any] = []
+    with modes.hooked(lambda node: divided.append(node) if _divides_by_zero(node) else None, lambda *_: None):
+        result = function(*args, **named)
+    if not divided:
+        return result
+    floats = import_module("wengert.compiler.record.floats")
+    caught, of_floats = floats.run_as_it_catches(function, fresh(), named)
+    if not caught:
+        _catch[code_of(function)] = False
+    return of_floats if caught else result
+
+
+_catch: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # by the code of functions
+
+
+def _may_catch(function: Any) -> bool:
+    """Return True if a function, or one that it names, may catch errors."""
+    code = code_of(function)
+    if type(code) is not CodeType or hasattr(function, "__derivation__"):
+        return False
+    if (catches := _catch.get(code)) is None:
+        catches = _catch[code] = _handles_errors(function, set())
+    return catches
+
+
+def _handles_errors(function: Any, seen: set[Any]) -> bool:
+    code = code_of(function)
+    if type(code) is not CodeType or code in seen:
+        return False
+    seen.add(code)
+    every = [code]
+    for inner in every:
+        every += [x for x in inner.co_consts if type(x) is CodeType]
+    if any(x.co_exceptiontable for x in every):
+        try:
+            bytecode = import_module("wengert.compiler.code.bytecode")
+        except ImportError:  # of NumPy, without which nothing is recorded
+            return False
+        if any(bytecode.bytecode_of(x).catches_errors for x in every):
+            return True
+    names = getattr(function, "__globals__", {})
+    called = {names.get(name) for inner in every for name in inner.co_names if type(names.get(name)) is FunctionType}
+    return any(_handles_errors(x, seen) for x in called)
+
+
+def _divides_by_zero(node: Any) -> bool:
+    if node._row.name != "div":
+        return False
+    by = node._operands[1]
+    return not (by._data if isinstance(by, Value) else by)
 
 
 def assembled(kind: str, outputs: Numbers, inputs: Numbers, numbers: Sequence[Any]) -> Any:

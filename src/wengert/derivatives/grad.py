@@ -38,7 +38,6 @@ from wengert.derivatives.derivation import (
     Run,
     Start,
     assembled,
-    by_program,
     called,
     compiled_method,
     copied,
@@ -48,6 +47,7 @@ from wengert.derivatives.derivation import (
     signature_of,
 )
 from wengert.derivatives.linearize import LinearMap, OpaqueError, linear_map, linearize, linearize_gradient, number_of
+from wengert.derivatives.programs import by_program, compiled_for_products
 from wengert.derivatives.pytree import Numbers, array_of, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError, counted
@@ -281,7 +281,9 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(f"{name} is {coerce.named(given)}; expected a tuple of arguments, such as (x, y)")
-    compiled = None if has_aux or len(primals) != len(tangents) else _of_compiled("jvp", function, len(primals))
+    compiled = None
+    if not has_aux and len(primals) == len(tangents):
+        compiled = _of_compiled("jvp", compiled_for_products(function, [*primals, *tangents]), len(primals))
     if compiled is not None:
         pushed: tuple[Any, ...] = compiled(*primals, *tangents)
         return pushed
@@ -310,14 +312,15 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     >>> value, pullback([1.0, 10.0])
     ([6.0, 3.0], (12.0, 3.0))
     """
-    compiled = None if has_aux else _of_compiled("value", function, len(primals))
+    by = function if has_aux else compiled_for_products(function, primals)
+    compiled = None if has_aux else _of_compiled("value", by, len(primals))
     if compiled is not None:
         value, given = compiled(*primals), tree_map(copied, primals)
         if type(value) is Run:  # no program served
             value, residuals = value
             if not any(isinstance(x, Value) for x in Numbers(given).leaves):  # else they are of copies of these
                 return value, _pullback(*residuals)
-        pulled = _of_compiled("vjp", function, len(primals))
+        pulled = _of_compiled("vjp", by, len(primals))
         if pulled is not None:
             return value, lambda cotangent: pulled(*given, cotangent)
     call = _Call(function, tuple(range(len(primals))), primals, {}, has_aux, "primals")

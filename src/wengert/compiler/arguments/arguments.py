@@ -602,7 +602,7 @@ class Reader:
                 arrays += argument_arrays
         same: list[int] = []
         if self.tells_objects and not any(isinstance(shape, ForeignSpec) for shape in shapes.values()):
-            same, told, reason = self._same(originals, of_function, static, args, named, batched)
+            same, told, reason = self._same(originals, batched, of_function, static, args, named)
             keys += [tuple(told)] if told else []
             if reason:
                 shapes[next(iter(shapes))] = ForeignSpec(reason)
@@ -619,22 +619,15 @@ class Reader:
                 signature = self.signatures.setdefault(key, new_signature)
         return Arguments(args, named, originals, signature, arrays, passed, static)
 
-    def _same(
-        self,
-        originals: dict[str, Any],
-        of_function: inspect.Signature,
-        static: Collection[str],
-        args: Sequence[Any],
-        named: dict[str, Any],
-        batched: bool,
-    ) -> tuple[list[int], list[Any], str]:
-        """Say which objects in the arguments are the same.
+    def _same(self, originals: dict[str, Any], batched: bool, *call: Any) -> tuple[list[int], list[Any], str]:
+        """Say which objects in the arguments are the same. The `call` is what `rows_of` takes.
 
         Returns:
             The identities of all objects in the arguments, of a batch none, as in no example two may be the same; for
             each static object its identity if the function also reads it elsewhere, else None; and the reason why the
             function itself serves such arguments, or an empty text.
         """
+        of_function, static, args, named = call
         several = [specialization for entry in list(self.entries.values()) for specialization in entry.specializations]
         held = {id(x) for specialization in several for x in specialization.captures.floats()}
 

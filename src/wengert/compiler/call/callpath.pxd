@@ -24,20 +24,17 @@ cdef class CacheEntry:
     cdef bint takes(self, Py_ssize_t given, dict named) except -1
     cpdef bint is_current(self, Call call) except -1
     cpdef object finished(self, object result, str how)
-    cpdef Call acquire(self)
+    cpdef bint is_milestone(self) except -1
 @cython.final
 cdef class Call:
     cdef CacheEntry entry
     cdef public object result, left, partial, ran
     cdef public list shares
-    cdef readonly bint was_finite, was_computed
+    cdef readonly bint is_unproven, was_finite, was_computed
     cdef bint has_float, is_split
     cdef list tried, arrays, memory, values, seen
     cdef long long[::1] memory_at
     cdef Py_ssize_t count
-    cdef object release(self)
-    @cython.locals(entry=CacheEntry, spec=Executable)
-    cpdef bint must_check(self) except -1
     cpdef list served(self)
     @cython.locals(entry=CacheEntry, n=Py_ssize_t, given=Py_ssize_t, reader=ArgumentReader)
     cdef bint read(self, tuple args, dict named) except -1
@@ -64,7 +61,7 @@ cdef class Call:
     cdef object _in_strips(self, list spaces, Workspace first, list arrays, Py_ssize_t count, str how, bint with_grads, double scale)
     @cython.locals(count=Py_ssize_t, is_whole=bint)
     cdef bint _split(self, list spaces, Workspace first, list arrays, Py_ssize_t at, Py_ssize_t end, bint with_grads, double scale, object results, list left) except -1
-    cdef object _note_share(self, object spec, object rows)
+    cdef object _note_share(self, Executable spec, object rows)
     cdef object _mapped(self, object values, object dtype, bint are_finite)
     @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
     cdef object _reduced(self, double value, object spaces, Workspace first, bint with_grads)
@@ -75,5 +72,5 @@ cdef class CallPath:
     cdef public object last
     cdef public long long uses
     cdef public bint is_eager
-    @cython.locals(entry=CacheEntry, call=Call, count=Py_ssize_t, must_check=bint, is_eager=bint, waits=bint)
+    @cython.locals(entry=CacheEntry, call=Call, count=Py_ssize_t, served=list, is_eager=bint)
     cdef object serve(self, tuple args, dict named, str how, bint disabled)

@@ -80,7 +80,7 @@ class CacheEntry:
         self.elsewhere: Any = None
         self.layout: Any = None  # what `map` makes of the array of its results; None for the array
         self.lock: Any = RLock()  # held to compile the candidate
-        self.pool: list[Any] = []
+        self.pool: list[Any] = []  # each `Call` that nobody uses; after an error it goes to the garbage collector
         self.open([], (), 0, 0, (), False)
 
     def open(self, readers: list[Any], names: Any, first: Int, last: Int, keys: Any, batched: bool) -> None:
@@ -102,10 +102,9 @@ class CacheEntry:
         """Return the result of a batch in its structure."""
         return result if self.layout is None or how != "map" else self.layout.build(result)
 
-    def acquire(self) -> Call:
-        """Return a `Call` that nobody else uses; one that is never released goes to the garbage collector."""
-        call = memory.pop(self.pool)
-        return Call(self) if call is None else call
+    def is_milestone(self) -> bool:
+        """Return True if the last call is to be compared with the function, whatever served it."""
+        return self.is_thorough and not self.calls & (self.calls - 1)
 
 
 @cython.cclass
@@ -121,6 +120,7 @@ class Call:
         tried: the list of specializations that the call tried.
         ran: the one that served the whole call, or None.
         shares: if several served a batch, pairs of a specialization and its rows.
+        is_unproven: True if one that served was compared with the function fewer than CHECKED_CALLS times.
         was_finite: True if all numbers were finite.
         was_computed: True if no operation raised an error.
         result: of the last `run`; None where `run_one` and `run_batch` return None.
@@ -136,6 +136,7 @@ class Call:
         self.seen: list[Any] = []  # objects of which no two may be the same
         self.has_float: Any = False  # a float was in the list just read
         self.is_split: Any = False  # the last strip needed several specializations
+        self.is_unproven: Any = False
         self.was_finite: Any = True
         self.was_computed: Any = True
         self.tried: list[Any] = []
@@ -144,23 +145,6 @@ class Call:
         self.partial: Any = None
         self.ran: Any = None
         self.shares: list[Any] = []
-
-    def release(self) -> None:
-        memory.push(self.entry.pool, self)
-
-    def must_check(self) -> bool:
-        """Return True if this call, which is counted and was just served, is to be compared with the function."""
-        spec: Executable
-        entry = self.entry
-        if entry.is_thorough and not entry.calls & (entry.calls - 1):
-            return True
-        if self.ran is not None:
-            spec = self.ran
-            return bool(spec.checked < CHECKED_CALLS)
-        for spec, _ in self.shares:  # noqa: SIM110  (a generator takes longer than all the rest)
-            if spec.checked < CHECKED_CALLS:
-                return True
-        return False
 
     def served(self) -> list[Any]:
         """List pairs of a specialization and its rows, or None for all rows."""
@@ -256,8 +240,8 @@ class Call:
                     return False
             self.arrays[reader.place] = x
             return not batched or self._matches_count(len(x))
-        if not ieee.COMPILED or reader.held is None:
-            return False  # interpreted, NumPy reads lists faster
+        if reader.held is None or (batched and not ieee.COMPILED):
+            return False  # interpreted, NumPy reads many rows faster
         if batched and (type(x) is not list or not self._matches_count(len(x))):
             return False
         array, at = self.memory[reader.place], self.memory_at[reader.place]
@@ -398,12 +382,11 @@ class Call:
             space = memory.pop(spec.pool)
             if space is None:
                 space = Workspace(spec)
-            if spec.captures.stale(space.params_at, unchanged):
-                space.release()
+            if spec.captures.load(space.params_at, True, unchanged):
+                memory.push(spec.pool, space)
                 continue
             # Machine code that keeps the lock changes no capture: the next specialization skips those checked here.
             unchanged = spec.captures if spec.limit > 1 and spec.unlocked_from > 1 else None
-            space.load()
             if arrays is self.arrays and space.reused is not self.memory:
                 space.reused, space.reused_at = self.memory, self.memory_at
             with_grads = not (disabled or spec.is_number)
@@ -417,26 +400,21 @@ class Call:
                 if sweeps:  # the derivatives of the results' sum, to see whether they are finite
                     space.set_cotangents(spec.computed)
             if not space.run(arrays, 1, sweeps, 1.0) or not space.guards_pass(0, 1):
-                space.release()
+                memory.push(spec.pool, space)
                 continue
             self.ran = entry.latest = spec
-            result = None
+            self.is_unproven = spec.checked < CHECKED_CALLS
+            value: float = memory.get(space.targets[0])  # the first one, if there are several
             if spec.build is not None:
-                if not sweeps or space.is_finite():
-                    result = space.build_result(arrays, values, with_grads)
-                self.was_finite = result is not None
-                space.release()
-                return result
-            value = space.value()
-            if not memory.isfinite(value) or (with_grads and not space.is_finite()):
-                self.was_finite = False
-            elif with_grads:
-                result = space.node(value, values)
+                result = space.build_result(arrays, values, with_grads, sweeps)
             elif not spec.is_number:
-                result = Value(value)
-            else:
+                result = space.node(value, values, with_grads)
+            elif memory.isfinite(value):
                 result = value if spec.kind is float else spec.kind(value)
-            space.release()
+            else:
+                result = None
+            memory.push(spec.pool, space)
+            self.was_finite = result is not None
             return result
         return None
 
@@ -450,7 +428,7 @@ class Call:
         space: Workspace
         first: Workspace
         self.left, self.partial, self.was_finite, self.was_computed = (), None, True, True
-        self.ran, self.shares = None, []
+        self.ran, self.shares, self.is_unproven = None, [], False
         with_grads, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
         spaces, first = [], None  # type: ignore[assignment]
         for spec in self.entry.specializations:
@@ -487,7 +465,7 @@ class Call:
                 if at > start:
                     entry.latest = spec
                     if at - start == count:
-                        self.ran = spec
+                        self.ran, self.is_unproven = spec, spec.checked < CHECKED_CALLS
                     else:
                         self._note_share(spec, range(start, at))
             if at < count:
@@ -551,12 +529,13 @@ class Call:
             first.total += memory.total(memory.address(values, False, values.shape, 0), count)
         return True
 
-    def _note_share(self, spec: Any, rows: Any) -> None:
+    def _note_share(self, spec: Executable, rows: Any) -> None:
         """Note which specialization served some rows. Those of its first strip are enough for a check."""
         for other, _ in self.shares:
             if other is spec:
                 return
         self.shares.append((spec, rows))
+        self.is_unproven = self.is_unproven or spec.checked < CHECKED_CALLS
 
     def _mapped(self, values: Any, dtype: Any, are_finite: bool) -> Any:
         """Return the array of results in the function's dtype; None if some are not finite: their rows are `left`."""
@@ -573,13 +552,11 @@ class Call:
         """
         space: Workspace
         spec: Executable
-        self.was_finite = memory.isfinite(value)
-        if not with_grads:
-            return Value(value) if self.was_finite else None
-        if spaces is None:
+        if spaces is None or not with_grads:
             first.end()
-            self.was_finite = self.was_finite and first.is_finite()
-            return first.node(value, NO_VALUES) if self.was_finite else None
+            node = first.node(value, NO_VALUES, with_grads)
+            self.was_finite = node is not None
+            return node
         positions: dict[int, Any] = {}  # the index of each parameter among the operands
         operands: list[Any] = []
         sums: list[float] = []
@@ -598,7 +575,7 @@ class Call:
                         operands.append(p)
                         sums.append(0.0)
                 sums[place] += space.g[spec.places[n]]
-        self.was_finite = self.was_finite and memory.isfinite(sum([grad * grad for grad in sums]))
+        self.was_finite = memory.isfinite(value) and memory.isfinite(sum([grad * grad for grad in sums]))
         if not self.was_finite:
             return None
         many: Many = _many(COMPILED, operands, None, leaves)
@@ -661,40 +638,38 @@ class CallPath:
         """
         entry: CacheEntry
         call: Call
-        result, served, must_check, is_eager = None, None, False, False
         for entry in self.batches if how else self.ones:
-            call = entry.acquire()
+            call = memory.pop(entry.pool)
+            if call is None:
+                call = Call(entry)
             if call.read(args, named):
-                self.last = entry
-                self.uses += 1
-                entry.used = self.uses
-                if entry.is_eager:
-                    is_eager = True
-                    entry.calls += 1
-                else:
-                    count = call.count if how else 1
-                    if count < entry.min_examples:
-                        call.release()
-                        break
-                    if how:
-                        result = call.run_batch(call.arrays, count, how, disabled)
-                    else:
-                        result = call.run_one(call.arrays, call.values, disabled)
-                    if result is None:
-                        waits = call.ran is None and entry.examples + 1 < entry.compile_after
-                        is_eager = waits and not how
-                    if result is not None or is_eager:
-                        entry.calls += 1
-                        entry.examples += count
-                    if result is not None and call.must_check():
-                        served, must_check = call.served(), True
-                call.release()
                 break
-            call.release()
+            memory.push(entry.pool, call)
+        else:
+            return self._server.call(args, named, how)
+        self.last = entry
+        self.uses += 1
+        entry.used = self.uses
+        result, served, is_eager, count = None, None, entry.is_eager, call.count if how else 1
+        if is_eager:
+            entry.calls += 1
+        elif count >= entry.min_examples:
+            if how:
+                result = call.run_batch(call.arrays, count, how, disabled)
+            else:
+                result = call.run_one(call.arrays, call.values, disabled)
+                is_eager = result is None and call.ran is None and entry.examples + 1 < entry.compile_after
+            if result is not None or is_eager:
+                entry.calls += 1
+                entry.examples += count
+            # `CacheEntry.is_milestone`, without a call
+            if result is not None and (call.is_unproven or (entry.is_thorough and not entry.calls & (entry.calls - 1))):
+                served = call.served()
+        memory.push(entry.pool, call)
         if is_eager:
             return self._server.eager(self.function, args, named, how) if how else self.function(*args, **named)
         if result is None:
             return self._server.call(args, named, how)
-        if must_check:
+        if served is not None:
             return self._server.check(entry, served, args, named, how, result)
         return result if entry.layout is None else entry.finished(result, how)

@@ -1,5 +1,7 @@
 cimport cython
 from wengert.compiler.call cimport memory
+from wengert.engine cimport Value
+from wengert.ops cimport ieee
 cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES, UNCHANGED, LENGTH, ROW_OF_FUNCTION, ROW_OF_CLASS, ROW_OF_COUNTER, ROW_OF_FLOAT, ROW_OF_VARIABLE
 cdef object _missing
 cdef tuple PLAIN
@@ -54,5 +56,7 @@ cdef class Captures:
     cdef object rows
     cdef long long rows_at
     cdef Py_ssize_t fixed
-    @cython.locals(at=Py_ssize_t, row=Py_ssize_t, count=Py_ssize_t)
-    cpdef str stale(self, long long target, Captures unchanged=*)
+    cdef tuple values
+    cdef long long[::1] values_at
+    @cython.locals(at=Py_ssize_t, row=Py_ssize_t, count=Py_ssize_t, n=Py_ssize_t, value=ieee.Item)
+    cpdef str load(self, long long target, bint with_values, Captures unchanged=*)

@@ -1,7 +1,7 @@
 """Checks before each run that the objects which a function read outside of its arguments have not changed.
 
-A captured float is not part of the program: each run reads its current number into its own parameters, so that several
-threads may check at once.
+A captured float or Value is not part of the program: each run reads its current number into its own parameters, so that
+several threads may check at once.
 
 Like the engine, this file runs as it stands and is compiled by Cython, with `captures.pxd`.
 """
@@ -17,6 +17,8 @@ from typing import Any
 from weakref import ref
 
 from wengert.compiler.call import memory
+from wengert.engine import Value
+from wengert.ops import ieee
 from wengert.ops.ieee import Int, cython
 
 if False:  # Cython compiles with its own module
@@ -411,6 +413,8 @@ class PlaceGroup:
 class Captures:
     """All that a recording read outside of the function's arguments; it is valid while the same is found there.
 
+    Many fields: what is read is sorted, once, by how each run looks at it.
+
     Args:
         places: single objects and floats.
         items: containers.
@@ -437,6 +441,14 @@ class Captures:
         self.counted: list[Any] = [None] * len(groups)  # keeps the objects whose identities are in rows
         self.rows: Any = array("q", chain.from_iterable([each.row() for each in self.by_row]))
         self.rows_at: int = self.rows.buffer_info()[0]
+        self.values: tuple[Value, ...] = ()  # the parameters that are no captured floats,
+        self.values_at: Any = array("q")  # and their positions among all
+
+    def bind(self, parameters: tuple[Value, ...]) -> None:
+        """Set the parameters of the program, whose numbers are read here, too."""
+        floats = {*self.read()}
+        places = [n for n in range(len(parameters)) if n not in floats]
+        self.values, self.values_at = tuple([parameters[n] for n in places]), array("q", places)
 
     def read(self) -> list[int]:
         """List the positions of the captured floats among a program's parameters."""
@@ -475,10 +487,10 @@ class Captures:
         places = [*self.places, *[place for group in self.groups for place in group.places]]
         return any(place.source is owner and place.key == name for place in places)
 
-    def stale(self, target: Int, unchanged: Captures | None = None) -> str:
-        """Read the captured floats into the parameters at `target`; return the name of a capture that has changed, or
-        an empty string. `unchanged` are the captures of another specialization, which were checked just before: if
-        both have the same rows, apart from those of floats, these are not compared again.
+    def load(self, target: Int, with_values: bool, unchanged: Captures | None = None) -> str:
+        """Read the numbers of captured floats, and of Values if asked, into the parameters at `target`; return the name
+        of a capture that has changed, or an empty string. `unchanged` are the captures of another specialization, which
+        were checked just before: if both have the same rows, apart from those of floats, these are not compared again.
         """
         place: Place
         items: Items
@@ -511,4 +523,9 @@ class Captures:
         for numbers in self.numbers:
             if not numbers.read_into(target):
                 return str(numbers.name)
+        if with_values:
+            for n in range(len(self.values)):
+                value = ieee.at(self.values, n, Value)
+                if ieee.held(value):
+                    memory.put(target + 8 * self.values_at[n], value._data)
         return "" if self.constants is None else self._shared()

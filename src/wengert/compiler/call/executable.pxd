@@ -6,14 +6,14 @@ from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, UNSEEN, READY, STALE
 cdef class Executable:
-    cdef bint is_number, leaves, is_own, is_scalar, needs_leaves, needs_numbers, gives_rows, chooses
+    cdef bint is_number, leaves, is_scalar, needs_leaves, needs_numbers, gives_rows, chooses
     cdef object build
     cdef public object uncompiled
     cdef const unsigned char[::1] computed
     cdef object kernel, shape, kind, dtype, numpy, left, right
-    cdef tuple parameters, gathered
+    cdef tuple parameters
     cdef readonly tuple operands
-    cdef long long[::1] places, gathered_at, widths, offsets, bounds, from_end, hows, lefts, rights, outcomes
+    cdef long long[::1] places, widths, offsets, bounds, from_end, hows, lefts, rights, outcomes
     cdef long long left_at, right_at, row, width
     cdef readonly long long forward_backward_code, forward_code
     cdef public long long limit, min_examples, checked
@@ -46,14 +46,13 @@ cdef class Workspace:
     cdef object results, rows, sums
     cpdef object release(self)
     cpdef str stale_capture(self)
-    @cython.locals(spec=Executable, n=Py_ssize_t, value=ieee.Item)
-    cpdef object load(self)
+    cpdef str load(self)
     @cython.locals(spec=Executable, n=Py_ssize_t, is_unlocked=bint)
     cpdef bint run(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1
     @cython.locals(n=Py_ssize_t)
     cpdef object set_cotangents(self, object cotangents)
     @cython.locals(spec=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", number=double)
-    cdef object build_result(self, list arrays, list values, bint with_grads)
+    cdef object build_result(self, list arrays, list values, bint with_grads, bint has_swept)
     @cython.locals(spec=Executable, code="long long")
     cdef object run_code(self, long long inputs, Py_ssize_t count, bint with_grads, double seed)
     cdef object _reserve(self, Py_ssize_t count, bint with_rows)
@@ -69,15 +68,14 @@ cdef class Workspace:
     cdef object _copy_inputs(self, Py_ssize_t count)
     @cython.locals(spec=Executable, n=Py_ssize_t)
     cdef bint _run_by_python(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1
-    cdef double value(self) except? -1.0
     cpdef double added(self, Py_ssize_t count) except? -1.0
     cpdef object values(self, Py_ssize_t count)
     @cython.locals(n=Py_ssize_t, step="long long", at="long long", left="long long", right="long long", left_step="long long", right_step="long long", how="long long", outcome=bint)
     cpdef bint guards_pass(self, Py_ssize_t row, Py_ssize_t count) noexcept nogil
-    @cython.locals(spec=Executable, total=double, n=Py_ssize_t)
-    cdef bint is_finite(self) except -1
-    @cython.locals(spec=Executable, n=Py_ssize_t, count=Py_ssize_t)
-    cdef object node(self, double value, list values)
+    @cython.locals(spec=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", grad=double, squares=double)
+    cdef object node(self, double value, list values, bint with_grads)
+    @cython.locals(n=Py_ssize_t, grad=double, squares=double)
+    cdef bint are_grads_finite(self) except -1
     @cython.locals(spec=Executable)
     cpdef object begin(self, Py_ssize_t count, Py_ssize_t strip, bint with_grads)
     cdef bint is_ready(self, object load) except -1

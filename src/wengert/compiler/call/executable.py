@@ -46,7 +46,6 @@ class Executable:
     numpy: Any
     kind: Any
     dtype: Any
-    gathered: Any
     arity: Any
     lefts: Any
     rights: Any
@@ -62,9 +61,7 @@ class Executable:
         self.numpy, self.kind, self.dtype = numpy, spec.kind, spec.dtype
         self.is_number: Any = spec.kind is not Value  # the result is a plain number without derivatives
         self.captures: Captures = spec.captures
-        others = numpy.setdiff1d(numpy.arange(len(parameters)), spec.captures.read())
-        self.gathered = tuple([parameters[n] for n in others])
-        self.gathered_at: Any = others.astype(numpy.int64)
+        self.captures.bind(parameters)
         self.arity = arity = len(kernel.inputs)
         chosen = [spec.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
         self.chooses: Any = max(chosen, default=0) > 0
@@ -84,7 +81,6 @@ class Executable:
         self.left_at, self.right_at = self.left.ctypes.data, self.right.ctypes.data
         self.places: Any = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands: Any = parameters if own is None else tuple([parameters[n] for n in own])
-        self.is_own: Any = own is None  # no parameter is a captured float
         self.is_scalar: Any = spec.shape == ()
         structure = spec.structure
         self.build: Any = None if structure is None else structure.build
@@ -118,7 +114,6 @@ class Executable:
     def buffers(self) -> Any:
         """Return the current numbers of the parameters, in new buffers."""
         space = Workspace(self)
-        space.stale_capture()
         space.load()
         return space.buffers
 
@@ -234,24 +229,22 @@ class Workspace:
     def release(self) -> None:
         memory.push(self.spec.pool, self)
 
-    def stale_capture(self) -> str:
-        """Read the captured floats; return the name of a capture that has changed, or an empty string."""
-        return self.spec.captures.stale(self.params_at)
+    def load(self) -> str:
+        """Read the current numbers of all parameters; return the name of a capture that has changed, or an empty
+        string.
+        """
+        return self.spec.captures.load(self.params_at, True)
 
-    def load(self) -> None:
-        """Read the parameters' current numbers, except those that `stale_capture` reads."""
-        spec = self.spec
-        for n in range(len(spec.gathered)):
-            value = ieee.at(spec.gathered, n, Value)
-            if ieee.held(value):
-                self.x[spec.gathered_at[n]] = value._data
+    def stale_capture(self) -> str:
+        """Read the captured floats alone; return the name of a capture that has changed, or an empty string."""
+        return self.spec.captures.load(self.params_at, False)
 
     def run(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
         """Run, whether or not the guards pass; with derivatives of ``seed * out.sum()`` if asked. Return False if an
         index is out of bounds or an operation raised an error.
         """
         spec = self.spec
-        self.is_bounded = False
+        self.results, self.is_bounded = None, False
         if spec.build is not None:
             seed = self.cotangents[0]  # for one result; the code reads those of several from the array
         if count >= spec.limit:
@@ -267,7 +260,11 @@ class Workspace:
             return False
         if is_unlocked:
             self._copy_inputs(count)
-        self.run_code(self.inputs_at, count, with_grads, seed)
+        self.count, self.is_bounded = count, True
+        memory.call(
+            spec.forward_backward_code if with_grads else spec.forward_code, count, seed, self.inputs_at,
+            self.params_at, self.grads_at, self.targets_at, self.work, is_unlocked,
+        )  # fmt: skip
         return True
 
     def set_cotangents(self, cotangents: Any) -> None:
@@ -277,8 +274,8 @@ class Workspace:
             self.cotangents[n] = 0.0 if cotangent is None else cotangent
 
     def run_code(self, inputs: Int, count: Int, with_grads: bool, seed: float) -> None:
-        """Run machine code on inputs, whose addresses are at an address. Indices have been checked, and no other thread
-        may change the inputs.
+        """Run machine code, like `run`, on inputs whose addresses are at an address. Indices have been checked, and no
+        other thread may change the inputs.
         """
         spec = self.spec
         if count != self.room:
@@ -444,13 +441,14 @@ class Workspace:
                     self.input_grads = numpy.concatenate([numpy.asarray(x, float).reshape(-1) for x in grads])
                     self.input_grads_at = memory.address(self.input_grads, False, self.input_grads.shape, 0)
                     self.input_grads_count = len(self.input_grads)
-                if spec.guard_count:
-                    self.memory = [numpy.ascontiguousarray(self.results["sides"], float)]  # they may be complex
+                out = numpy.ascontiguousarray(self.results["out"], float)
+                sides = numpy.ascontiguousarray(self.results["sides"], float) if spec.guard_count else out
         except Exception as error:  # a user-defined operation may raise anything
             self.error = f"{type(error).__name__}: {error}"
             return False
+        self.memory = [out, sides]  # which the addresses point to
+        self.targets[0] = memory.address(out, False, out.shape, 0)
         if spec.guard_count:
-            sides = self.memory[0]
             self.sides_at = memory.address(sides, False, sides.shape, 0)
             self.sides_step = sides.size // count if self._is_batched("sides") else 0
         return True
@@ -464,12 +462,6 @@ class Workspace:
             return self.results[name]
         kept = zip(self.memory, self.spec.outputs, strict=False)
         return next(array[: self.count] if batched else array for array, (its, batched, _) in kept if its == name)
-
-    def value(self) -> float:
-        """Return the result of the last run on one example."""
-        if self.results is None:
-            return memory.get(self.targets[0])
-        return float(self.spec.numpy.asarray(self.results["out"]).item())  # of a Jacobian it may have an axis
 
     def added(self, count: Int) -> float:
         """Return the sum of the results of the last run on a batch of scalars."""
@@ -501,40 +493,47 @@ class Workspace:
                 return False
         return True
 
-    def is_finite(self) -> bool:
-        """Return True if all derivatives of the last run are finite, and so are their squares: numbers beyond 1e154 are
+    def node(self, value: float, values: list[Any], with_grads: bool) -> Any:
+        """Make a Value with this value and, if asked, the last run's derivatives with respect to the parameters and
+        Values. Return None if a number is not finite, or the sum of the derivatives' squares: those beyond 1e154 are
         left to the engine.
         """
         spec = self.spec
-        if spec.is_own:
-            total = memory.squares(self.grads_at, len(self.g))
-        else:  # captured floats have no derivatives
-            total = 0.0
-            for n in range(len(spec.places)):
-                total += self.g[spec.places[n]] * self.g[spec.places[n]]
-        if self.input_grads_count:
-            total += memory.squares(self.input_grads_at, self.input_grads_count)
-        return memory.isfinite(total)
-
-    def node(self, value: float, values: list[Any]) -> Any:
-        """Make a node with this value and the last run's derivatives with respect to the parameters and Values."""
-        spec = self.spec
+        if not memory.isfinite(value):
+            return None
+        if not with_grads:
+            return Value(value)
         many: Many = _many(
             COMPILED, (*spec.operands, *values) if values else spec.operands, None, spec.leaves and not values
         )
         many._data = value
-        count = len(spec.places)
+        count, at, squares = len(spec.places), self.grads_at, 0.0
         for n in range(count):
-            many._partials[n] = float(self.g[spec.places[n]])
+            grad: float = memory.get(at + 8 * spec.places[n])  # captured floats have no derivatives
+            many._partials[n] = grad
+            squares += grad * grad
+        at = self.input_grads_at
         for n in range(len(values)):
-            many._partials[count + n] = memory.get(self.input_grads_at + 8 * n)
-        return many
+            grad = memory.get(at + 8 * n)
+            many._partials[count + n] = grad
+            squares += grad * grad
+        return many if memory.isfinite(squares) else None
 
-    def build_result(self, arrays: list[Any], values: list[Any], with_grads: bool) -> Any:
-        """Build the function's result from several numbers of the last run; None if one is not finite. `values` are the
-        Values among the arguments.
+    def are_grads_finite(self) -> bool:
+        """Return True if the last run's derivatives are small enough for a `node`."""
+        squares = memory.squares(self.input_grads_at, self.input_grads_count)
+        for n in range(len(self.spec.places)):
+            grad: float = memory.get(self.grads_at + 8 * self.spec.places[n])
+            squares += grad * grad
+        return memory.isfinite(squares)
+
+    def build_result(self, arrays: list[Any], values: list[Any], with_grads: bool, has_swept: bool) -> Any:
+        """Build the function's result from several numbers of the last run; None if one is not finite, or, if the run
+        has swept backward, one of the derivatives. `values` are the Values among the arguments.
         """
         spec = self.spec
+        if has_swept and not self.are_grads_finite():
+            return None
         count, numbers = len(spec.computed), None
         at = self.targets[0] if self.results is None else 0
         if at == 0:
@@ -577,12 +576,9 @@ class Workspace:
         has changed.
         """
         if self.state == UNSEEN:
-            self.state = STALE if self.stale_capture() else READY
-            if self.state == READY:
-                if load is None:
-                    self.load()
-                else:
-                    load(self)
+            self.state = STALE if self.spec.captures.load(self.params_at, load is None) else READY
+            if self.state == READY and load is not None:
+                load(self)
         return bool(self.state == READY)
 
     def run_strips(self, arrays: list[Any], start: Int, count: Int, with_grads: bool, seed: float, results: Any) -> Int:

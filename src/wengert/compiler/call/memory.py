@@ -238,9 +238,10 @@ def are_distinct(things: list[Any]) -> bool:
 
 def are_floats(items: list[Any] | tuple[Any, ...], target: int, n: int) -> bool:
     """Write the n items of a list or tuple to an address; return False, and write a part, unless all are floats."""
-    if len(items) != n or any(type(x) is not float for x in items):
+    if len(items) != n or {*map(type, items)} - {float}:
         return False
-    _view(target, len(items))[:] = items
+    floats: Any = (ctypes.c_double * int(n)).from_address(int(target))
+    floats[:] = items
     return True
 
 

@@ -60,6 +60,7 @@ COMPUTE = PADDING | {
     "TO_BOOL", "UNARY_INVERT", "UNARY_NEGATIVE", "UNARY_NOT", "UNARY_POSITIVE", "UNPACK_EX", "UNPACK_SEQUENCE",
     "WITH_EXCEPT_START", "YIELD_VALUE",
 }  # fmt: skip
+HANDLERS = {"PUSH_EXC_INFO": 1, "WITH_EXCEPT_START": -1}  # of errors, of which a `with` statement has one of its own
 LISTED = READ | WRITTEN | IMPORTED | IDENTITY | EFFECTS | COMPUTE
 LOCALS = frozenset(  # these load one variable, or two
     ["LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK",
@@ -90,6 +91,7 @@ class Bytecode(NamedTuple):
             variable that holds an object which is not of the types in `REPLACED`, `SENTINEL` for one that holds a new
             ``object()``, and a `FreeVariable`.
         assigns_items: True if it may assign items, or change an object in place.
+        catches_errors: True if it may go on after an error.
     """
 
     read: frozenset[str]
@@ -99,6 +101,7 @@ class Bytecode(NamedTuple):
     identities: tuple[tuple[Any] | str | None, ...]
     assigns_items: bool
     compares: tuple[tuple[Any, Any], ...] = ()
+    catches_errors: bool = True
 
 
 OWN, SENTINEL = object(), object()
@@ -114,7 +117,7 @@ class FreeVariable(NamedTuple):
 def bytecode_of(code: CodeType) -> Bytecode:
     """Read some code."""
     read, written, imported, identities = set(), set(), [], []
-    names, assigns_items, before = frozenset(code.co_names), False, None
+    names, assigns_items, handlers, before = frozenset(code.co_names), False, 0, None
     steps = list(_steps(code))
     compares: list[tuple[Any, Any]] = []
     for n, step in enumerate(steps):
@@ -132,12 +135,14 @@ def bytecode_of(code: CodeType) -> Bytecode:
             )  # then more than one object may be there
         elif name in ITEMS or (name == "BINARY_OP" and step.argrepr.endswith("=")):  # += may change an array
             assigns_items = True
+        elif name in HANDLERS:
+            handlers += HANDLERS[name]
         elif name not in LISTED:
             return Bytecode(names, names, names, tuple(code.co_names), (None,), True, ((None, None),))
         before = step
     return Bytecode(
         *(frozenset(read), frozenset(written), names, tuple(imported)),
-        *(tuple(dict.fromkeys(identities)), assigns_items, tuple(compares)),
+        *(tuple(dict.fromkeys(identities)), assigns_items, tuple(compares), handlers > 0),
     )
 
 

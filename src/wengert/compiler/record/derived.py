@@ -83,6 +83,7 @@ class Derived:
             `Run`.
         plain: calls the function with the numbers themselves, if it takes plain numbers only.
         of_values: calls the derivative likewise: it consists of Values, whose graph tells what its numbers come from.
+        is_recorded_on_floats: False once the function was seen to tell floats from Values, or to take Values only.
         on_parameters: True once a recording has parameters, so that results are Values though the arguments are not.
     """
 
@@ -99,6 +100,7 @@ class Derived:
         self.extras = extras
         self.last: Derivation = derivations[-1]
         self.derivations = derivations
+        self.is_recorded_on_floats: bool = True
         self.on_parameters: bool = False
         names = dict.fromkeys(name for _, names, _ in levels for name in names)
         self.function: OnValues = OnValues(base, signature, names, extras)

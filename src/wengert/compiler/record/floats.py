@@ -34,12 +34,21 @@ from wengert.compiler.traced import (
     recorder_of_thread,
     unwatched,
 )
-from wengert.derivatives import Numbers, code_of, derivations_of, floats_only, items_of, signature_of
+from wengert.derivatives import (
+    CaughtError,
+    Numbers,
+    code_of,
+    derivations_of,
+    floats_only,
+    items_of,
+    programs_of,
+    signature_of,
+)
 from wengert.engine import Value
 from wengert.errors import OperandError, OperationError, WengertError
 from wengert.graph import Graph
 
-__all__ = ["MARK", "run_on_floats", "run_within"]
+__all__ = ["MARK", "run_as_it_catches", "run_on_floats", "run_within"]
 
 MARK = "_of_floats"  # an attribute of errors of a watched run in which a function turns out to take no Values: its code
 
@@ -131,7 +140,27 @@ def _differentiable(function: Callable[..., Any], given: _Given, problem: Except
         )
     if (code := code_of(function)) is not None:
         floats_only.add(code)
+        programs_of(function)  # for the next call
     return result
+
+
+def run_as_it_catches(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[bool, Any]:
+    """Record a run of a function that has divided a Value by zero, on the numbers of the Values among its arguments.
+
+    Returns:
+        Whether it catches the error that numbers raise, and then its result, with Values.
+
+    Raises:
+        CaughtError: this run is watched.
+    """
+    if is_watched():
+        raise CaughtError
+    given = _Given(function, args, named)
+    try:
+        result, _, taken_out = _recorded(function, given)
+    except (Exception, TooLarge):
+        return False, None
+    return not taken_out, result
 
 
 def _holds_values(x: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ class Inputs:
         integers: other integers in place of those that were passed.
         fixed: True to make integers part of the specialization where they choose an item.
         given: by name Values that are the nodes of an input.
+        for_values: the names of inputs in place of Values: see `Number`.
 
     Attributes:
         nodes: the nodes of each input, in its shape.
@@ -34,7 +35,7 @@ class Inputs:
 
     def __init__(
         self, recorder: Recorder, arguments: Arguments, integers: Sequence[int], fixed: bool,
-        given: Mapping[str, Sequence[Value]],
+        given: Mapping[str, Sequence[Value]], for_values: Collection[str] = (),
     ) -> None:  # fmt: skip
         self.nodes: dict[str, Any] = {}
         self.of_values: list[str] = []
@@ -46,6 +47,7 @@ class Inputs:
         self._others: Any = iter(integers)
         self._fixed: bool = fixed
         self._given: Mapping[str, Sequence[Value]] = given
+        self._for_values: Collection[str] = for_values
 
     def proxy(self, leaf: ArraySpec, array: Any) -> Any:
         """Return what the function gets for the next input: a number, or an array of these."""
@@ -86,6 +88,7 @@ class Inputs:
             outcome = Bool(recorder, number, node)
             return node, outcome.concrete() if recorder.observes_bools else outcome
         proxy = Number(recorder, number, node)
+        proxy.for_value = name in self._for_values
         if leaf.is_mixed:
             proxy.doubt = self.mixed.setdefault(name, Mixed(recorder, math.prod(leaf.shape)))
             recorder.type_uncertain = True

@@ -76,7 +76,7 @@ class Outputs:
             numbers = self.parts.leaves
             if not self.shape or not is_regular or len(self.shape) > AXES:
                 self.shape = (len(numbers),)
-        asks = self.shape == () or self.parts is not None or bool(inputs.mixed)
+        asks = not recorder.for_values and (self.shape == () or self.parts is not None or bool(inputs.mixed))
         self.kinds: list[str] = [_kind(x, recorder, asks) for x in numbers]
         self.is_doubtful: bool = self.shape != () and any(is_traced(x) and x.doubt for x in numbers)
         auxiliary = result.auxiliary if isinstance(result, Aux) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -216,21 +216,21 @@ def record(
     nests: bool = True,
     room: int | None = None,
     differentiates: bool = False,
+    for_values: Collection[str] | None = None,
 ) -> Candidate:
     """Run a function on an example, and record it; `result` and `watch` come from the run of the function itself.
 
     A batch may `keep_tuples`. If it `nests`, derivatives that the function returns become programs of their own. With
-    more operations than there is `room` for, the recording is broken off. One that `differentiates` finds nothing in
-    caches.
+    more operations than there is `room` for, the recording is broken off. `differentiates`, `for_values`: see
+    `RecordedRun`.
 
     Raises:
         Unrecordable: it cannot be recorded; the message says why.
         TooLarge: it was broken off.
     """
     layout = ResultLayout.of(result, keep_tuples) if arguments.signature.batched else None
-    trace = partial(
-        RecordedRun, function, arguments, example, watch, layout, room=room, differentiates=differentiates
-    )
+    trace = partial(RecordedRun, function, arguments, example, watch, layout, room=room)
+    trace = partial(trace, differentiates=differentiates, for_values=for_values)
     parts = None if arguments.signature.batched else take_apart(result)
     try:
         run = _nested(trace) if nests else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from wengert import modes
 from wengert.compiler import policy
 from wengert.compiler.arguments import Arguments
-from wengert.compiler.code import BY_TYPE, constants_of, is_standard, place_of
+from wengert.compiler.code import BY_TYPE, bytecode_of, constants_of, is_standard, place_of
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.reach import CallTrace, Places, Proxies, PurityCheck, is_alone
 from wengert.compiler.record.choices import Choices
@@ -31,6 +31,8 @@ from wengert.engine import Value
 from wengert.graph import Graph
 
 __all__ = ["RecordedRun", "seen_in_caches"]
+
+ERRORS = ("ArithmeticError", "BaseException", "Exception", "OverflowError", "ValueError", "ZeroDivisionError")
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -96,6 +98,8 @@ class RecordedRun:
         room: the operations after which the run is broken off; None for any number.
         given: by name Values that are the nodes of an input.
         differentiates: the run is differentiated with respect to numbers that the function gets as floats.
+        for_values: the names of inputs that are floats in place of the Values that the function has run with; it may
+            not ask which they are. Else None.
 
     Attributes:
         places: what it read outside of its arguments.
@@ -121,6 +125,7 @@ class RecordedRun:
         room: int | None = None,
         given: Mapping[str, Sequence[Value]] = MappingProxyType({}),
         differentiates: bool = False,
+        for_values: Collection[str] | None = None,
     ) -> None:
         signature = arguments.signature
         self.example: list[Any] = arguments.numbers(example)
@@ -128,11 +133,13 @@ class RecordedRun:
         self.recorder: Recorder = Recorder(observes_bools=watch.asks.observes_bools, room=room)
         self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
         self.recorder.nests, self.recorder.differentiates = nests, differentiates
+        self.recorder.for_values = for_values is not None
         follow_rules(watch.ran)
         proxies = Proxies(self.recorder, watch, signature.objects(), signature.tells_objects, fixes_floats)
         self.recorder.proxies = proxies
         self.places: Places = proxies.places
-        self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed, given)
+        silent = () if for_values is None or any(map(_catches_errors, watch.ran)) else for_values
+        self.inputs: Inputs = Inputs(self.recorder, arguments, integers, fixed, given, silent)
         result = self._run(function, arguments, example, watch, proxies)
         self.uses_numpy: bool = self.recorder.uses_numpy or watch.before.uses_numpy
         if self.uses_numpy:
@@ -330,6 +337,12 @@ def seen_in_caches(trace: Callable[[], RecordedRun], watch: PurityCheck) -> Reco
             raise Unrecordable(watch.effect or f"{watch.change}: {watch.instead}")
         run = trace()
     return run
+
+
+def _catches_errors(code: CodeType) -> bool:
+    """Return True for code that may go on after an error of arithmetic."""
+    reads = bytecode_of(code)
+    return reads.catches_errors and not (is_standard(code) and reads.attributes.isdisjoint(ERRORS))
 
 
 def _squeezed(values: Sequence[Any]) -> tuple[int, ...]:

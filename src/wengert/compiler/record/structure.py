@@ -101,8 +101,6 @@ class Parts:
         keys: Any = ()  # of a list or tuple
         items: Any = x
         if kind is np.ndarray:
-            if not x.ndim:
-                raise Unrecordable("its result is an array without axes: return the Value itself")
             if x.dtype not in WIDE:
                 raise Unrecordable(
                     f"it returns an array of {x.dtype}, and one of float64, int64, bool or Values is compiled: return "
@@ -363,7 +361,7 @@ class _Writer:
             if self.leaf - start < len(self.structure.kinds):
                 numbers, copied = f"o[{start}:{self.leaf}]", ".copy()" * self.structure.owns_memory
             converted = copied if dtype.kind == "f" else f".astype({self.named(dtype)})"
-            reshaped = f".reshape({tree.keys})" if len(tree.keys) > 1 else ""
+            reshaped = f".reshape({tree.keys})" if len(tree.keys) != 1 else ""
             return f"{numbers}{converted}{reshaped}", 2
         items, depth = self.items(tree.children)
         return f"cells({items}, {tree.keys})", depth + 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +22,10 @@ from wengert.compiler.traced.tracers import (
     Pending,
     concrete,
     converted,
+    either,
+    is_alone,
     is_bool,
+    is_for_value,
     is_traced,
     number_of,
     recorded,
@@ -56,6 +61,8 @@ ASKED: dict[str, Callable[[Any], Any]] = {  # by their names in NumPy and `math`
     "isinf": lambda x: abs(x) > FINITE,
 }
 
+EXTREMES = {"maximum": "ge", "minimum": "le", "clip": ""}  # how the first one compares
+FEW = 8  # numbers whose extreme one is chosen by comparisons, one after the other
 OVERLAPPING = (np.shares_memory, np.may_share_memory)
 FRESH = (np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.copy)  # what they make has memory of its own
 DTYPE: Callable[[Any], Any] = vars(np.ndarray)["dtype"].__get__  # the real one, also of a `TracedArray`
@@ -80,6 +87,9 @@ class TracedArray(np.ndarray):
     @property
     def dtype(self) -> Any:
         """The dtype of the array that it stands for."""
+        recorder = recorder_of_thread() if self.kind == np.float64 else None
+        if recorder is not None and recorder.for_values and _asks_by_user(sys._getframe(1)):
+            recorder.tell_type(1.0)
         return super().dtype if self.kind is None else self.kind
 
     @property
@@ -344,6 +354,8 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     function: Any = PYTHON.get(name) if name in BY_NAME else None
     if function is None and not any(isinstance(item, Value) for x in plain for item in np.ravel(x)):
         function = BY_NAME.get(name)
+    if own in EXTREMES and is_for_value([item for x in plain for item in np.ravel(x)]):
+        return presented(_extreme(own, method, plain, options))
     if method == "__call__" and function and BY_NAME[name].arity == ufunc.nin and "where" not in options:
         result = np.frompyfunc(function, ufunc.nin, 1)(*plain, **options)
     elif method == "reduce" and function and name in ("maximum", "minimum"):
@@ -355,6 +367,28 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
         return converted(result, np.float64)
     is_plain = type(result) is np.ndarray and result.dtype == object and result.size
     return fillable(result.astype(float)) if is_plain and all(type(x) is np.float64 for x in result.flat) else result
+
+
+def _asks_by_user(frame: Any) -> bool:
+    """Return True if the code of a frame is none of NumPy's, nor the library's own."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] not in ("numpy", "wengert")
+
+
+def _extreme(own: str, method: str, plain: list[Any], options: dict[str, Any]) -> Any:
+    """Apply NumPy's `maximum`, `minimum` or `clip` to numbers in place of Values, of which it takes the first one of
+    equal ones.
+    """
+    if own == "clip":
+        x, low, high = plain
+        return _extreme("minimum", method, [_extreme("maximum", method, [x, low], options), high], options)
+    choose: Any = functools.partial(either, EXTREMES[own])
+    row_of_table: Any = BY_NAME[own]
+    if method == "reduce" and type(axis := options.get("axis", 0)) in (int, type(None)):
+        rows = plain[0].reshape(-1) if axis is None else np.moveaxis(plain[0], axis, -1)
+        row_by_row = rows.reshape(-1, rows.shape[-1]).tolist() if rows.shape[-1] > FEW else ()
+        if row_by_row and all(is_alone(functools.reduce(row_of_table, row), row) for row in row_by_row):
+            choose = row_of_table
+    return getattr(np.frompyfunc(choose, 2, 1, identity=None), method)(*plain, **options)
 
 
 def _holds_objects(x: Any) -> bool:
@@ -453,6 +487,8 @@ def choice(condition: Any, *choices: Any) -> Any:
         return recorded("where", number_of(x if c.number else y), c, x, y)
 
     merged = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
+    if not (isinstance(merged, (np.ndarray, Value)) or is_traced(merged)):
+        return np.array(merged, kind)
     return presented(merged if isinstance(merged, np.ndarray) else _as_objects(merged))
 
 

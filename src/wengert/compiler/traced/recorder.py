@@ -127,6 +127,7 @@ class Recorder:
     nests: bool = False  # derivatives that the function calls may become programs of their own: see `nested`
     plain: set[int] = field(default_factory=set)  # the identities of the nodes of numbers that the function gets
     room: int | None = None  # the operations after which the recording is broken off; None for any number
+    for_values: bool = False  # the function has run with Values where it gets floats now, and may not ask which
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
@@ -152,6 +153,15 @@ class Recorder:
         if self.open:
             self.fallback_reason = self.fallback_reason or f"{running() or 'the function'} {why}"
             raise Unrecordable(self.fallback_reason)
+
+    def tell_type(self, number: Any) -> None:
+        """Stop the recording if the function asks what kind of number it has, and that is a float in place of a Value.
+
+        Raises:
+            Unrecordable: it is one, during the run.
+        """
+        if self.for_values and type(number) in (float, np.float64):
+            self.refuse("asks whether a number is a float or a Value")
 
     def refuse_to_tell(self) -> None:
         """Stop the recording: the function asks whether two objects are identical, which the signature does not tell.
@@ -280,10 +290,9 @@ class Recorder:
             own: those of nodes that stand for numbers of a derivative, which does not consist of Values by them.
         """
         given = {*map(id, self.arguments.values()), *map(id, self.lifted_values)}
-        given = (given - self.plain).difference(own).union(others)
-        below = {}
-        for x in _below(nodes, lambda x: x._row is not STOP and id(x) not in self.numbers):
-            if id(x) in given or (x._made < self.began and id(x) not in self.plain):
+        given, plain, below = given.difference(own).union(others), self.plain, {}
+        for x in _below(nodes, lambda x: x._row is not STOP and id(x) not in self.numbers and id(x) not in plain):
+            if id(x) in given or x._made < self.began:
                 return True
             below[id(x)] = x
         self.numbers.update(below)

@@ -23,7 +23,7 @@ import numpy as np
 
 from wengert import interpolation, linalg
 from wengert.compiler.code import bytecode_of, constants_of
-from wengert.compiler.traced.arrays import ASKED, TracedArray, choice, fillable, presented, quantile, refuse_layout
+from wengert.compiler.traced.arrays import ASKED, FEW, TracedArray, choice, fillable, presented, quantile, refuse_layout
 from wengert.compiler.traced.recorder import recorder_of_thread
 from wengert.compiler.traced.tracers import (
     FINITE,
@@ -33,6 +33,9 @@ from wengert.compiler.traced.tracers import (
     computed,
     concrete,
     converted,
+    either,
+    is_alone,
+    is_for_value,
     is_traced,
     number_of,
     recorded,
@@ -50,6 +53,7 @@ LAYOUT = frozenset(  # attributes and functions that tell how an array lies in m
     ["__array_interface__", "ctypes", "data", "flags", "isfortran", "memoryview", "nditer", "strides", "tobytes"]
 )
 LEAST_SQUARES = 2.0**-900  # a smaller sum of squares has lost digits, or all of them
+UNIT = Value(1.0)
 ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # for a finite number they raise at most one kind of error
 
 
@@ -115,7 +119,8 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
             return builtin(items)
         if len(numbers) == 1 and isinstance(numbers[0], int):  # stays an index
             return items[0]
-        extremum = recorded(row, builtin(numbers), *items)
+        extremum = _of_values(row, builtin(numbers), items) if is_for_value(items) else None
+        extremum = recorded(row, builtin(numbers), *items) if extremum is None else extremum
         doubts = [x.doubt for x in items if is_traced(x) and x.doubt]
         if len(kinds) > 1 and is_traced(extremum):  # it has the type of the extreme argument
             doubts.append(functools.partial(_asked_at, running(), extremum.recorder, builtin, items))
@@ -124,6 +129,16 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         return extremum
 
     return extreme
+
+
+def _of_values(row: str, result: Any, items: Sequence[Any]) -> Any:
+    """Return the extreme number of several in place of Values, which is the first one of those that are equal; None, if
+    one of many is alone.
+    """
+    if len(items) > FEW and is_alone(recorded(row, result, *items), items):
+        return None
+    how = "gt" if row == "max" else "lt"
+    return functools.reduce(lambda extremum, x: either(how, x, extremum), items)
 
 
 def _asked_at(line: Any, recorder: Any, builtin: Any, items: Any) -> None:
@@ -251,8 +266,8 @@ def _int(*args: Any) -> Any:
 
 
 def _type(*args: Any, **named: Any) -> Any:
-    if len(args) == 1 and is_traced(args[0]) and args[0].doubt:
-        args[0].doubt()
+    if len(args) == 1 and is_traced(args[0]):
+        args[0].tell_type()
     kind = type(*args, **named) if len(args) != 1 else args[0].__class__ if is_traced(args[0]) else type(args[0])
     return np.ndarray if kind is TracedArray else KINDS.get(kind, kind)
 
@@ -263,6 +278,8 @@ def _told(asks: Any, x: Any, what: Any) -> bool:
     """
     if is_traced(x) and x.doubt and asks(1, what) != asks(1.0, what):
         x.doubt()
+    if is_traced(x) and asks(x.number, what) != asks(UNIT, what):
+        x.recorder.tell_type(x.number)
     return bool(asks(x.number if is_traced(x) else x, what))
 
 

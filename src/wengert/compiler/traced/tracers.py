@@ -28,8 +28,8 @@ from wengert.ops import BY_NAME, Op, coerce, ieee
 
 __all__ = ["EXACT", "FINITE", "FLOATS", "NARROW", "PYTHON", "Bool", "Integer", "Nesting", "Number"]
 __all__ += ["Pending", "as_operand"]
-__all__ += ["compared", "computed", "concrete", "converted", "form_of", "is_bool", "is_traced", "number_of"]
-__all__ += ["TooLarge", "recorded", "values_in"]
+__all__ += ["compared", "computed", "concrete", "converted", "either", "form_of", "is_alone", "is_bool"]
+__all__ += ["TooLarge", "is_for_value", "is_traced", "number_of", "recorded", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # up to here each integer is a float of its own
 FINITE = sys.float_info.max
@@ -56,7 +56,7 @@ UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"]) 
 # fmt: off
 class Number:
 
-    __slots__ = ("_attached", "_node", "doubt", "most", "number", "recorder")
+    __slots__ = ("_attached", "_node", "doubt", "for_value", "most", "number", "recorder")
 
     def __init__(self, recorder: Any, number: Any, node: Any, attached: bool = False) -> None:
         self.recorder: Any = recorder
@@ -65,12 +65,19 @@ class Number:
         self._attached: bool = attached  # gradients would flow through the node
         self.most: float = math.inf  # a bound for its absolute value
         self.doubt: Callable[[], Any] | None = None  # adds the guards that decide its type, if that can vary
+        self.for_value: bool = False  # in place of a Value: arithmetic raises no errors
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        if self.doubt is not None and asks_class(sys._getframe(CALLER)):
-            self.doubt()
+        if (self.doubt is not None or self.recorder.for_values) and asks_class(sys._getframe(CALLER)):
+            self.tell_type()
         return type(self.number)
+
+    def tell_type(self) -> None:
+        """Add the guards that decide its type, if that can vary, as the function asks for it."""
+        if self.doubt is not None:
+            self.doubt()
+        self.recorder.tell_type(self.number)
 
     def operand(self) -> Any:
         """Return the operand to record: a Value through which no gradient flows; after the run the number."""
@@ -80,8 +87,7 @@ class Number:
 
     def concrete(self) -> Any:
         """Return the number itself; a guard makes the recording valid for that number only."""
-        if self.doubt is not None:
-            self.doubt()
+        self.tell_type()
         self.recorder.guard("eq" if isinstance(self.number, (int, np.integer)) else "is", self, float(self.number))
         return self.number
 
@@ -112,8 +118,10 @@ class Number:
     def __eq__(self, other: Any) -> Any: return _compared("eq", self, other)
     def __ne__(self, other: Any) -> Any: return _compared("ne", self, other)
     def __bool__(self) -> bool: return self.recorder.answer("ne", self, 0.0)  # type: ignore[no-any-return]
-    def __copy__(self) -> Any: return self
-    def __deepcopy__(self, memo: Any) -> Any: return self
+    def __copy__(self) -> Any: return self.__deepcopy__(None)
+    def __deepcopy__(self, memo: Any) -> Any:
+        self.recorder.tell_type(self.number)  # the copy of a Value is another one
+        return self
     def __hash__(self) -> int: return _hashed(self)
     def __float__(self) -> float: return float(self.concrete())
     def __complex__(self) -> complex: return complex(self.concrete())
@@ -149,8 +157,8 @@ class Number:
     def __getattr__(self, name: Any) -> Any:  # Any: Cython would refuse a subclass of str
         if name.startswith("__array"):  # NumPy would convert it to a constant
             raise AttributeError(name)
-        if self.doubt is not None and name not in ("real", "conjugate"):
-            self.doubt()
+        if name not in ("real", "conjugate"):
+            self.tell_type()
         if name in UNTOUCHED or not hasattr(self.number, name):
             return getattr(self.number, name)
         if name in ("real", "numerator"):
@@ -364,7 +372,39 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
     node = BY_NAME[name](*map(as_operand, xs))
     if node._made > recorder.last:
         recorder.break_off()
-    return _bool(recorder, result, node) if is_bool(result) else Number(recorder, result, node)
+    return _bool(recorder, result, node) if is_bool(result) else _number(recorder, result, node, xs)
+
+
+def _number(recorder: Any, result: Any, node: Any, xs: Any) -> Any:
+    """Return the traced result of an operation."""
+    tracer = Number(recorder, result, node)
+    if recorder.for_values:
+        tracer.for_value = is_for_value(xs)
+    return tracer
+
+
+def either(how: str, x: Any, y: Any) -> Any:
+    """Return x if it compares so with y, else y, as Python's `max` chooses one of its arguments: at run time, and with
+    the derivative of the one that is chosen.
+    """
+    outcome = HOLDS[how](number_of(x), number_of(y))
+    if not (type(x) in TRACED or type(y) in TRACED):
+        return x if outcome else y
+    condition = Bool(_recorder_of((x, y)), outcome, None, (how, x, y))
+    return recorded("where", number_of(x if outcome else y), condition, x, y)
+
+
+def is_for_value(xs: Any) -> bool:
+    """Return True if one of several numbers is in place of a Value."""
+    return any(type(x) in TRACED and x.for_value for x in xs)
+
+
+def is_alone(extremum: Any, xs: Any) -> bool:
+    """Return True if one number alone is the extreme one of several, with a guard: the derivative flows to the first of
+    equal ones.
+    """
+    count = sum(converted(x == extremum, float) for x in xs)
+    return count == 1.0 if not is_traced(count) else bool(count.recorder.guard("eq", count, 1.0))
 
 
 def _bool(recorder: Any, number: Any, node: Any, asked: Any = None) -> Any:
@@ -381,7 +421,7 @@ def converted(x: Any, kind: Any) -> Any:
         return _bool(x.recorder, kind(x.number), x._node, x.asked)
     if type(x) is Integer and kind is int:
         return Integer(x.recorder, int(x.number), x._node, x.name, x.fixed, x.base, x.steps)
-    tracer = Number(x.recorder, kind(x.number), x.operand())
+    tracer = _number(x.recorder, kind(x.number), x.operand(), (x,))
     tracer.most = x.most
     return tracer
 
@@ -439,7 +479,7 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     node = PYTHON[name](as_operand(x), as_operand(y))
     if node._made > recorder.last:
         recorder.break_off()
-    tracer = Number(recorder, result, node)
+    tracer = _number(recorder, result, node, (x, y))
     return _doubted(tracer, (x, y)) if recorder.type_uncertain and name != "div" else tracer
 
 
@@ -458,6 +498,8 @@ def _computed(name: str, *xs: Any) -> Any:
     if name == "pow" and type(numbers[0]) is type(numbers[1]) is int:
         _not_huge(recorder, numbers[0].bit_length() - 1, numbers[1])
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
+    if name == "div" and numbers[1] and recorder.for_values and is_for_value(xs):
+        divides = False
     if divides and not recorder.guard("ne", xs[1], 0.0):  # Python raises, NumPy does not
         return PYTHON[name](*(map(concrete, xs) if by_numpy else numbers))
     result = computed(PYTHON[name], *xs)
@@ -490,7 +532,8 @@ def _computed(name: str, *xs: Any) -> Any:
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
-        recorder.guard("within", tracer, FINITE)
+        if not tracer.for_value:
+            recorder.guard("within", tracer, FINITE)
         if all(isinstance(x, int) for x in numbers):
             recorder.guard("ge", xs[1], 0.0)  # else an int
     return _doubted(tracer, xs) if recorder.type_uncertain and name != "div" else tracer
