@@ -481,18 +481,6 @@ def test_a_derivative_of_a_function_of_numpy_is_compiled(function: Any) -> None:
     assert slope.report().count("uncompiled") == 0
 
 
-@pytest.mark.parametrize(("function", "name"), [(max, "max"), (min, "min")])
-def test_a_function_that_does_not_say_how_many_arguments_it_takes(function: Any, name: str) -> None:
-    with pytest.raises(
-        ArgumentError, match=re.escape(f"{name} does not say how many arguments it takes: write lambda x")
-    ):
-        wengert.compile(function)
-    assert wengert.compile(lambda x, y: function(x, y))(3.0, 4.0) == function(3.0, 4.0)
-    with pytest.raises(ArgumentError, match="operands are any number of them: compile a function that calls it"):
-        wengert.compile(wengert.sum)(1.0, 2.0)
-    assert wengert.compile(lambda x, y: wengert.sum([x, y]))(1.0, 2.0) == 3.0
-
-
 def test_what_is_not_there_cannot_be_deleted() -> None:
     with pytest.raises(AttributeError, match="every Value has a gradient"):
         del Value(1.0).requires_grad  # type: ignore[attr-defined]

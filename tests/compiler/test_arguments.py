@@ -277,14 +277,15 @@ def test_arrays_of_what_is_no_real_number_go_to_the_function(function: Any, give
     assert str(got.value) == str(want.value)
 
 
-def test_arguments_of_any_number_are_refused() -> None:
+def test_arguments_of_any_number_beside_parameters() -> None:
     w = Value(0.7)
-    with pytest.raises(ArgumentError, match="xs"):
-        wengert.compile(lambda *xs: w * xs[0])(1.0, 2.0)
-    loss = wengert.compile(lambda x, **options: w * x)
-    same(loss(2.0), w * 2.0, [w])
-    with pytest.raises(ArgumentError, match="options"):
-        loss(1.0, scale=2.0)
+    of_several = wengert.compile(lambda *xs: w * xs[0] + xs[-1])
+    loss = wengert.compile(lambda x, **options: w * x * sum(options.values(), 1.0))
+    for _ in range(3):
+        same(of_several(1.0, 2.0), w * 1.0 + 2.0, [w])
+        same(of_several(1.5), w * 1.5 + 1.5, [w])
+        same(loss(2.0), w * 2.0, [w])
+        same(loss(1.0, scale=2.0), w * 3.0, [w])
 
 
 def test_single_numbers_of_every_kind() -> None:

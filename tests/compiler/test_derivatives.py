@@ -62,7 +62,8 @@ def same(derivative: Any, points: Any, room: float = 1e-9, several: bool = False
             assert type(got) is type(want)
             assert are_close(got, want, room), (point, got, want)
     assert several or specializations(compiled) == 1
-    assert compiled._server.specializer.derived is not None, "it was not taken of the program"
+    server = compiled._server
+    assert server.specializer.derived(server.last.signature) is not None, "it was not taken of the program"
     return compiled
 
 

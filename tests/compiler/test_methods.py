@@ -125,7 +125,7 @@ def leaves(result: Any) -> list[Any]:
 
 def is_lifted(compiled: Any) -> bool:
     report: str = compiled.report()
-    return "array operations" in report and "fell back" not in report
+    return "array operation" in report and "fell back" not in report
 
 
 @pytest.mark.parametrize("derivative", DERIVATIVES)

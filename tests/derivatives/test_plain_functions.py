@@ -143,6 +143,7 @@ FUNCTIONS: dict[str, Callable[[Numbers], Any]] = {
     "np.asanyarray": lambda p: float((np.asanyarray(p, dtype=float) ** 2).sum() * math.exp(p[0])),
     "np.atleast_2d": lambda p: float((np.atleast_2d(p).astype(np.float64) ** 2).sum() * math.exp(p[0])),
     "np.result_type": lambda p: float(np.asarray(p, dtype=np.result_type(p[0], 1)).prod() * math.exp(p[0])),
+    "np.array, dtype": lambda p: float(np.array(p, float).sum() * np.asarray([p[0], 1], float)[0] * math.exp(p[1])),
     "np.array": lambda p: float(np.array([*p, 1], dtype=np.float64).prod() * math.exp(p[0])),
     "np.zeros_like": lambda p: float((np.zeros_like(np.array(p)) + np.array(p)).sum() * math.exp(p[0])),
     "np.log1p": lambda p: float(np.log1p(np.exp(-np.array(p))).sum()),

@@ -107,7 +107,7 @@ class Checks:
         """Compare the result of a call on one example with the function, and return the right one; a derivative with a
         product of it with a vector, from a run of its function if there was one.
         """
-        derived = self.specializer.derived
+        derived = self.specializer.derived(entry.signature)
         if derived is not None:
             _, of_program = self.specializer.recorded_for(own.arguments)
             sampled = derived.sample(served_by.checked, own.runs.get(0), of_program is not None)
@@ -172,7 +172,7 @@ class Checks:
         drop it.
         """
         example, of_values = arguments.example(row), None
-        if self.specializer.derived is not None:
+        if self.specializer.derived(entry.signature) is not None:
             of_values = functools.partial(self._of_values, entry, arguments, row)
         layout = entry.layout
         reason = check.of_example(specialization, layout, arguments, example, result_of(result), of_values)
@@ -188,7 +188,7 @@ class Checks:
 
     def _of_values(self, entry: CacheEntry, arguments: Arguments, row: int) -> Any:
         """Return what a derivative is of Values in place of numbers; an empty list if its rules take floats only."""
-        derived: Any = self.specializer.derived
+        derived: Any = self.specializer.derived(entry.signature)
         try:
             with modes.recorded(eager_only=True):
                 run = self.specializer.observe(entry, arguments.prepared(derived.of_values, row))
@@ -206,7 +206,7 @@ class Checks:
         the other way round: on one side of a choice, as in `relu`, it does not depend on the parameters. Recorded
         directly, the derivative branches there.
         """
-        derived = self.specializer.derived
+        derived = self.specializer.derived(entry.signature)
         if derived is None or entry.signature in self.specializer.recorded_directly:
             return False
         return any(isinstance(x, Value) for x in derived.leaves(result)) is not (specialization.kind is Value)

@@ -15,6 +15,7 @@ from typing import Any
 from wengert import errors
 from wengert._forks import no_fork
 from wengert._reserve import MIB, reserve
+from wengert._signatures import names_argument
 from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.compiler.call import CallPath
 from wengert.derivatives import signature_of
@@ -140,7 +141,7 @@ class Compiled(CallPath):
         self.signature: inspect.Signature = signature_of(function)
         self.static: tuple[str, ...] = (static,) if isinstance(static, str) else tuple(static)
         for name in self.static:
-            if name not in self.signature.parameters:
+            if not names_argument(self.signature, name):
                 raise errors.ArgumentError(f"static names {name!r}, but {function.__name__} has no such argument")
         if "wengert.compiler.serve" not in sys.modules:
             reserve(IMPORTS, "the compiler's modules")
@@ -239,7 +240,7 @@ class Compiled(CallPath):
 
     def _again(self, function: Callable[..., Any]) -> Compiled:
         """Compile another function in the same way."""
-        static = [name for name in self.static if name in signature_of(function).parameters]
+        static = [name for name in self.static if names_argument(signature_of(function), name)]
         return Compiled(function, static, self.backend if self.pinned else None, self.checks)
 
     def _bound_to(self, instance: Any) -> Compiled:

@@ -56,8 +56,7 @@ class Server:
         """
         if recorder_of_thread() is not None or is_watched() or modes.eager_only():
             return True
-        derived = self.specializer.derived
-        return derived is not None and derived.on_parameters and modes.grad_disabled()
+        return modes.grad_disabled() and self.specializer.on_parameters
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -89,7 +88,7 @@ class Server:
                 "calls map of a compiled function, which gives numbers without derivatives: call the function for each "
                 "example, in a list"
             )
-        call, rows = rows_of(function, self.compiled.signature, self.compiled.static, args, named)
+        call, rows = rows_of(function, *self.specializer.reader.of_calls(len(args)), args, named)
         results = [call(*row) for row in rows]
         if recorder is None:
             return reduce_results(results, how, self.specializer.keeps_tuples)

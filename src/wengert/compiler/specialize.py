@@ -21,8 +21,9 @@ import numpy.ma  # else `np.unique` imports it late, and a child forked meanwhil
 
 from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
+from wengert._signatures import unwrapped
 from wengert.compiler import check, policy, report
-from wengert.compiler.arguments import Arguments, Reader
+from wengert.compiler.arguments import Arguments, Reader, Signature
 from wengert.compiler.backends import source_of
 from wengert.compiler.cache import Cache
 from wengert.compiler.call import CacheEntry, same
@@ -42,7 +43,7 @@ from wengert.compiler.record import (
 )
 from wengert.compiler.results import no_number
 from wengert.compiler.traced import Undecided, Unrecordable, operations_since
-from wengert.derivatives import CaughtError, code_of, derivations_of, floats_only, result_of, signature_of
+from wengert.derivatives import CaughtError, codes_of, derivations_of, floats_only, result_of, signature_of
 from wengert.engine import Value
 
 __all__ = ["Specializer"]
@@ -65,7 +66,6 @@ class Specializer:
     Attributes:
         definition: the code and the defaults that are recorded.
         read: returns the `Arguments` of a call.
-        derived: how to take the derivative of a program, if the function is a derivative.
         recorded_directly: signatures for which a derivative itself is recorded, operation by operation.
         began: when the last run that was watched began: see `check`.
         tells_objects: the function may ask whether objects are the same: see `Reader`.
@@ -88,12 +88,15 @@ class Specializer:
 
     def _define(self) -> None:
         self.definition: Any = self.defined()
-        self.reader: Reader = Reader(self.compiled.signature, self.compiled.static, self.tells_objects)
+        _, derivations = derivations_of(self.function)
+        numbers = [n for each in derivations for n in np.ravel(each.argnums).tolist()]
+        counts = any(type(n) is int and n < 0 for n in numbers)
+        own = unwrapped(self.function)
+        self.reader: Reader = Reader(self.compiled.signature, self.compiled.static, self.tells_objects, counts, own)
         self.reader.entries = self.cache.entries
         self.read: Callable[..., Any] = self.reader.read
         self.cache.elsewhere = self.reader.elsewhere if self.tells_objects else None
-        self.derived: Derived | None = derived_from(self.function, self.compiled.signature)
-        _, derivations = derivations_of(self.function)
+        self._derived: dict[Any, tuple[Any, Derived | None]] = {}  # see `derived`; it keeps what it knows by its id
         self.keeps_tuples: bool = bool(derivations) and derivations[-1].kind == "value_and_grad"  # those of a batch
 
     def defined(self) -> Any:
@@ -112,12 +115,26 @@ class Specializer:
         self.cache.clear()
         self._define()
 
+    def derived(self, signature: Signature) -> Derived | None:
+        """Return how to take the derivative of the program for such calls, if the function is a derivative."""
+        of_function = signature.of_function
+        key = id(of_function), signature.positional
+        if key not in self._derived:
+            self._derived[key] = of_function, derived_from(self.function, of_function, signature.positional)
+        return self._derived[key][1]
+
+    @property
+    def on_parameters(self) -> bool:
+        """Whether it is a derivative that consists of Values, as it depends on parameters."""
+        return any(derived is not None and derived.on_parameters for _, derived in list(self._derived.values()))
+
     def recorded_for(self, arguments: Arguments) -> tuple[Any, Derived | None]:
         """Return the function to record for calls with such arguments, and the derivative to take of its program."""
         signature = arguments.signature
-        if self.derived is None or signature in self.recorded_directly or not self.derived.takes(signature):
+        derived = self.derived(signature)
+        if derived is None or signature in self.recorded_directly or not derived.takes(signature):
             return self.function, None
-        return self.derived.plain if self.derived.on_floats else self.derived.function, self.derived
+        return derived.plain if derived.on_floats else derived.function, derived
 
     # -- running the function itself ----------------------------------------------------------------------------------
 
@@ -143,9 +160,9 @@ class Specializer:
             return self.observe(entry, arguments.prepared(self.function, row)), None, None
         except Exception as error:
             if hasattr(error, MARK):
-                return self._run_on_floats(entry, arguments, row, recorded)
+                return self._run_on_floats(entry, arguments, row, recorded, getattr(error, MARK))
             if derived is not None and recorded.on_floats and isinstance(error, (AttributeError, TypeError)):
-                floats_only.discard(code_of(recorded.function))  # this time it may take Values only
+                floats_only.discard(codes_of(recorded.function))  # this time it may take Values only
                 return self.first_run(entry, arguments, row)
             if watch is not None and not entry.specializations:  # else these serve the other calls
                 entry.changes += 1
@@ -159,13 +176,13 @@ class Specializer:
         return result, function_run, watch
 
     def _run_on_floats(
-        self, entry: CacheEntry, arguments: Arguments, row: int, recorded: Any
+        self, entry: CacheEntry, arguments: Arguments, row: int, recorded: Any, code: Any
     ) -> tuple[Any, Any, PurityCheck | None]:
         """Return what `first_run` does, where a function that is differentiated takes plain numbers only. A watched run
         does not record it: the function itself does, and shows whether that is possible.
         """
         result = self.observe(entry, arguments.prepared(self.function, row))
-        if self.recorded_for(arguments)[0] is not recorded:
+        if self.recorded_for(arguments)[0] is not recorded or code in floats_only:
             return self.first_run(entry, arguments, row)
         self.fallback.fall_back(entry, ON_FLOATS)
         return result, None, None
@@ -247,6 +264,8 @@ class Specializer:
         if not watch.effect and is_one and (kind := no_number(result)):
             lists = "lists" if batched else "lists, tuples, dicts and arrays"
             watch.add_effect(f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them")
+        if self.recorded_for(arguments)[1] is not None:
+            watch.leave_out_caches()
         entry.changes += bool(watch.change)
         entry.clause = f"{watch.change}; the next call is observed again" if watch.change else ""
         if watch.effect:
@@ -312,11 +331,11 @@ class Specializer:
         if derived is not None and recorded is derived.function and derived.is_recorded_on_floats:
             try:
                 inputs = [x for name in derived.plain.names for x in arguments.signature.arrays.get(name, ())]
-                return record(derived.plain, *further, for_values=inputs)
+                return record(derived.plain, *further, differentiates=True, for_values=inputs)
             except Unrecordable as reason:
                 derived.is_recorded_on_floats = False
                 log.info("%s is recorded with Values: %s", self.fallback.name, reason)
-        return record(recorded, *further)
+        return record(recorded, *further, differentiates=derived is not None)
 
     def _record_closely(self, entry: CacheEntry, arguments: Arguments, row: int, *how: Any) -> bool:
         """Let signatures tell from now on which objects in the arguments are the same, and record a run. All entries
@@ -334,10 +353,12 @@ class Specializer:
         """Forget what was recorded of a function that is differentiated, and record it with Values from now on; False
         if it is.
         """
-        derived = self.derived
-        if derived is None or derived.on_floats or not derived.is_recorded_on_floats:
+        every = [derived for _, derived in list(self._derived.values()) if derived is not None]
+        every = [derived for derived in every if derived.is_recorded_on_floats and not derived.on_floats]
+        if not every:
             return False
-        derived.is_recorded_on_floats = False
+        for derived in every:
+            derived.is_recorded_on_floats = False
         for entry in list(self.cache.entries.values()):
             entry.specializations, entry.latest, entry.candidate = [], None, None
         log.info("%s is recorded with Values: %s", self.fallback.name, why)
@@ -406,7 +427,8 @@ class Specializer:
         candidate.lift()
         nodes = candidate.nodes  # a derivative has more than its function
         if candidate.is_derivative:  # one of plain numbers is recorded each time that it runs uncompiled
-            on_floats = self.derived is not None and self.derived.on_floats
+            derived = self.derived(entry.signature)
+            on_floats = derived is not None and derived.on_floats
             entry.work = policy.records(nodes) if on_floats else nodes
         if by_rule and backend.name == "native" and not budget.compiles(entry, candidate):
             return None
@@ -446,8 +468,9 @@ class Specializer:
                 entry, "the structure of its result differs between examples: return the same lists for all"
             )
             return
-        if self.derived is not None and entry.signature in self.recorded_directly and len(candidate.own):
-            self.derived.on_parameters = True
+        derived = self.derived(entry.signature)
+        if derived is not None and entry.signature in self.recorded_directly and len(candidate.own):
+            derived.on_parameters = True
         entry.layout = candidate.layout
         entry.specializations = [*entry.specializations, specialization]
         entry.min_examples = max(entry.min_examples, specialization.min_examples)

@@ -8,10 +8,11 @@ from wengert.derivatives.derivation import (
     Run,
     assembled,
     called,
-    code_of,
+    codes_of,
     derivations_of,
     directions_of,
     floats_only,
+    note_floats_only,
     places_of,
     result_of,
     signature_of,
@@ -54,13 +55,14 @@ __all__ = [
 __all__ += [
     "assembled",
     "called",
-    "code_of",
+    "codes_of",
     "derivations_of",
     "directions_of",
     "floats_only",
     "items_of",
     "keys_of",
     "largest_term",
+    "note_floats_only",
     "takes_floats",
 ]
 __all__ += [

@@ -11,20 +11,20 @@ from collections.abc import Callable, Collection, Sequence
 from importlib import import_module  # `compile`, which stands on derivatives, records what takes no Values
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakSet
 
 from wengert import modes
 from wengert._signatures import signature as plain_signature
+from wengert._signatures import spread
 from wengert.derivatives.pytree import Numbers, array_of, is_array, tree_map
 from wengert.engine import Value
-from wengert.errors import ArgumentError, OperandError, WengertError
+from wengert.errors import OperandError, OperationError, WengertError
 from wengert.node import settle
 
 if TYPE_CHECKING:
     import inspect
 
 __all__ = ["PRODUCTS", "Derivation", "OnValues", "Run", "Start", "assembled", "called", "derivation_of"]
-__all__ += ["CaughtError", "code_of", "compiled_method", "copied", "floats_only", "takes_floats"]
+__all__ += ["CaughtError", "codes_of", "compiled_method", "copied", "floats_only", "note_floats_only", "takes_floats"]
 __all__ += ["derivations_of", "directions_of", "entries", "is_compiled", "note", "places_of"]
 __all__ += ["result_of", "signature_of"]
 
@@ -81,45 +81,52 @@ def derivations_of(function: Any) -> tuple[Any, list[Derivation]]:
 
 
 def signature_of(function: Function) -> inspect.Signature:
-    """Return the signature of a function. A product with a vector takes directions: `hvp` one after the first argument,
-    `jvp` one for each argument after all of them, `vjp` one after all of them.
+    """Return the signature of a function; of one in C that does not say what it takes, that it takes any number of
+    arguments by position. A product with a vector takes directions: `hvp` one after the first argument, `jvp` one for
+    each argument after all of them, `vjp` one after all of them.
 
     Raises:
         TypeError: it is no function.
-        ArgumentError: it has no signature, as some functions written in C.
     """
     derivation = derivation_of(function)
     if derivation is None or derivation.kind not in PRODUCTS:
         try:
             return plain_signature(function)
-        except ValueError:
-            name = getattr(function, "__name__", repr(function))
-            says_not = f"{name} does not say how many arguments it takes"
-            raise ArgumentError(f"{says_not}: write lambda x, y: {name}(x, y), for two") from None
+        except ValueError:  # of a function in C
+            from inspect import Parameter, Signature  # 5 ms, for a program that may never ask
+
+            return Signature([Parameter("xs", Parameter.VAR_POSITIONAL)])
     signature = signature_of(derivation.function)
-    count = len(derivation.argnums) if isinstance(derivation.argnums, tuple) else 1
-    given, others = list(signature.parameters.values())[:count], list(signature.parameters.values())[count:]
-    along = [signature.empty] * {"jvp": count, "value": 0}.get(derivation.kind, 1)
-    names = [f"v{n}" for n in range(len(along))] if len(along) > 1 else ["v"] * len(along)
-    while not signature.parameters.keys().isdisjoint(names):
-        names = [name + "_" for name in names]
-    directions = [given[0].replace(name=name, default=signature.empty) for name in names]
-    required = [x.replace(default=signature.empty) for x in given]
+    given, directions = _given_and_directions(derivation, signature)
     if derivation.kind == "hvp":
+        others = list(spread(signature, 1, ends=False).parameters.values())[1:]
         return signature.replace(parameters=[*given, *directions, *others])
+    required = [x.replace(default=signature.empty) for x in given]
     return signature.replace(parameters=[*required, *directions])
 
 
-def places_of(argnums: Any, count: int, from_end: bool = True) -> list[int] | None:
+def _given_and_directions(
+    derivation: Derivation, signature: inspect.Signature
+) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
+    """Return the parameters of a product with a vector that its function has, of this signature, and its directions."""
+    count = len(derivation.argnums) if isinstance(derivation.argnums, tuple) else 1
+    given = list(spread(signature, count).parameters.values())[:count]
+    along = {"jvp": count, "value": 0}.get(derivation.kind, 1)
+    names = [f"v{n}" for n in range(along)] if along > 1 else ["v"] * along
+    while not signature.parameters.keys().isdisjoint(names):
+        names = [name + "_" for name in names]
+    return given, [given[0].replace(name=name, default=signature.empty) for name in names]
+
+
+def places_of(argnums: Any, count: int) -> list[int] | None:
     """List the indices of the arguments that argnums names, of so many; None if it names another, or one twice.
 
     Args:
         argnums: as for `grad`.
         count: the number of arguments.
-        from_end: whether -1 is the last one.
     """
     named = [*argnums] if isinstance(argnums, (tuple, list)) else [argnums]
-    places = [n + count if from_end and type(n) is int and n < 0 else n for n in named]
+    places = [n + count if type(n) is int and n < 0 else n for n in named]
     are_distinct = all(type(n) is int and 0 <= n < count for n in places) and len({*places}) == len(places)
     return places if are_distinct else None
 
@@ -129,8 +136,8 @@ def directions_of(function: Function) -> list[str]:
     derivation = derivation_of(function)
     if derivation is None or derivation.kind not in PRODUCTS:
         return []
-    own = signature_of(derivation.function).parameters
-    return [name for name in signature_of(function).parameters if name not in own]
+    _, directions = _given_and_directions(derivation, signature_of(derivation.function))
+    return [direction.name for direction in directions]
 
 
 def is_compiled(function: Any) -> bool:
@@ -220,6 +227,7 @@ class OnValues:
                 given[name], kept[name] = numbers.unflatten(values), numbers.unflatten(values)
                 if recorder is not None:  # traced numbers, which are Values for the function
                     recorder.lifted_values += values
+                    recorder.plain.difference_update(map(id, values))
         own = self.signature
         if self.extras:
             own = own.replace(parameters=[x for name, x in own.parameters.items() if name not in self.extras])
@@ -231,21 +239,46 @@ class OnValues:
             return Run(called(self.function, passed.args, passed.kwargs, lambda: fresh.args), start)
 
 
-floats_only: WeakSet[Any] = WeakSet()  # the code of functions that took plain numbers only, and such functions in C
+floats_only: set[Any] = set()  # the `codes_of` functions that took plain numbers only
+MOST, DEPTH = 1000, 4  # how many of these are kept; of functions in variables of functions
 
 
-def code_of(function: Any) -> Any:
-    """Return the code of a function, a method or what a partial calls, a function in C itself, and None for others."""
-    while isinstance(function, (functools.partial, MethodType)):
-        function = function.func if isinstance(function, functools.partial) else function.__func__
-    code = getattr(function, "__code__", function)
-    return code if type(code) in (CodeType, BuiltinFunctionType) else None
+def codes_of(function: Any, depth: int = 0) -> tuple[Any, ...] | None:
+    """Return the code of a function, a method, an object that is called, or of what is compiled or a partial calls,
+    with those of the functions in its variables; a function in C or a class itself, and None for others.
+    """
+    while is_compiled(function) or isinstance(function, (functools.partial, MethodType)):
+        if isinstance(function, MethodType):
+            function = function.__func__
+        else:
+            function = function.func if isinstance(function, functools.partial) else function.function
+    if type(function) in (BuiltinFunctionType, type) or type(function).__name__ == "ufunc":
+        return (function,)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    if type(code) is not CodeType:
+        return None
+    inner: list[Any] = []
+    for cell in getattr(function, "__closure__", None) or () if depth < DEPTH else ():
+        try:
+            held = cell.cell_contents
+        except ValueError:  # a variable that has no value yet
+            continue
+        if type(held) in (FunctionType, MethodType, BuiltinFunctionType) or is_compiled(held):
+            inner.append(codes_of(held, depth + 1))
+    return (code, *inner)
+
+
+def note_floats_only(function: Any) -> None:
+    """Note that a function took plain numbers only."""
+    if len(floats_only) >= MOST:
+        floats_only.clear()
+    if (codes := codes_of(function)) is not None:
+        floats_only.add(codes)
 
 
 def takes_floats(function: Any) -> bool:
     """Return True if a function was called with Values before, and took plain numbers only."""
-    code = code_of(function)
-    return code is not None and code in floats_only
+    return codes_of(function) in floats_only
 
 
 def copied(x: Any) -> Any:
@@ -267,6 +300,10 @@ def called(function: Function, args: Sequence[Any], named: dict[str, Any], fresh
     that they do not raise. `fresh` returns the positional arguments as they were, for the call may have changed them.
     An error of those functions of NumPy that take no objects gets advice.
     """
+    if floats_only and takes_floats(function):
+        result = import_module("wengert.compiler.record.floats").run_within(function, args, named)
+        if result is not NotImplemented:
+            return result
     try:
         return _as_it_catches(function, args, named, fresh)
     except (TypeError, AttributeError, ValueError) as error:
@@ -303,6 +340,8 @@ def _as_it_catches(function: Function, args: Sequence[Any], named: dict[str, Any
         problem = OperandError()
         try:
             return floats.run_on_floats(function, fresh(), named, problem)
+        except OperationError:  # numbers leave what is recorded
+            raise
         except Exception:
             if hasattr(problem, floats.MARK):
                 raise

@@ -32,7 +32,7 @@ from importlib import import_module  # `compile`, which stands on derivatives, m
 from typing import Any, NamedTuple
 
 from wengert import modes
-from wengert._signatures import signature
+from wengert._signatures import signature, spread
 from wengert.derivatives.derivation import (
     Derivation,
     Run,
@@ -353,7 +353,8 @@ def _of_compiled(kind: str, function: Any, count: int) -> Any:
         return None
     if modes.eager_only() or type(Value(0.0).data) is not float:  # another function that calls it is recorded
         return None
-    positional = [x for x in function.signature.parameters.values() if x.kind <= x.POSITIONAL_OR_KEYWORD]
+    own = spread(function.signature, count).parameters.values()
+    positional = [x for x in own if x.kind <= x.POSITIONAL_OR_KEYWORD]
     if len(positional) < count:
         return None
 

@@ -72,6 +72,8 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], ord
         HandmadeNodeError: the function made a node by hand.
     """
     given = any(isinstance(point, Value) for point in points)
+    if given and type(Value(0.0).data) is not float:  # of a number that is traced, too
+        given = _recorder().depends_on_values(points)
     kind = "floats" if not given else "leaves" if modes.grad_disabled() else "values"
     run = _run(call, points, kind, kind == "values" or order > 1)
     try:  # nodes of compiled functions are found only here
@@ -86,7 +88,7 @@ def linear_map(inputs: list[Any], outputs: list[Any], began: int) -> LinearMap:
 
 
 def _prepared(run: LinearMap) -> LinearMap:
-    if run.kind == "floats" and not run.closed and not modes.grad_disabled():
+    if run.kind == "floats" and not run.closed and not modes.grad_disabled() and run.depends_on_values(run.outputs):
         run.kind = "values"  # the derivative depends on Values from outside
     run.prepare()
     if not run.linked and HAND in run.graph.codes[run._first() :]:
@@ -101,8 +103,7 @@ def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: st
         linked = kind == "values" or observed
         inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(number_of(x)) for x in settle([*points])]
         if observed:
-            seen: Any = began.data
-            seen.recorder.lifted_values += inputs
+            _recorder().lifted_values += inputs
         return LinearMap(inputs, call(inputs), began._made, kind, observed)
 
 
@@ -146,6 +147,13 @@ class LinearMap:
         """True if the outputs depend on no Value from outside."""
         values = self.graph.values
         return not values or values[0]._made >= self.began
+
+    def depends_on_values(self, xs: Iterable[Any]) -> bool:
+        """Return True if there are Values among these; of a traced function, that are not numbers for it."""
+        values = [x for x in xs if isinstance(x, Value)]
+        if not self.observed:
+            return len(values) > 0
+        return _recorder().depends_on_values(values, own=map(id, self.inputs))  # type: ignore[no-any-return]
 
     @property
     def linked(self) -> bool:
@@ -397,8 +405,11 @@ class LinearMap:
 
     def _finished(self, results: list[Any], given: Mapping[int, Any]) -> list[Any]:
         """Convert results to the run's kind."""
-        if self.kind == "values" or (self.kind == "floats" and any(isinstance(x, Value) for x in given.values())):
+        if self.kind == "values" or (self.kind == "floats" and self.depends_on_values(given.values())):
             return [x if isinstance(x, Value) else Value(x) for x in results]
+        if self.observed and self.kind == "floats" and not self.depends_on_values(results):
+            recorder = _recorder()
+            return [recorder.number(x) if isinstance(x, Value) else x for x in results]
         if self.kind == "leaves":
             return [x.detach() if isinstance(x, Value) else Value(x) for x in results]
         return [*map(number_of, results)]
@@ -569,6 +580,12 @@ def _united(reads: Reads, given: Mapping[int, list[Numbered]], kept: Iterable[in
 def number_of(x: Any) -> Any:
     """Return the number of a Value, traced or not, and other numbers as they are."""
     return x.data if isinstance(x, Value) else x
+
+
+def _recorder() -> Any:
+    """Return what records the traced function that runs."""
+    number: Any = Value(0.0).data
+    return number.recorder
 
 
 def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:

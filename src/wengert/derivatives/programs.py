@@ -15,7 +15,14 @@ from types import FunctionType
 from typing import Any
 
 from wengert import modes
-from wengert.derivatives.derivation import code_of, derivations_of, floats_only, takes_floats
+from wengert.derivatives.derivation import (
+    codes_of,
+    compiled_method,
+    derivations_of,
+    floats_only,
+    is_compiled,
+    takes_floats,
+)
 from wengert.derivatives.pytree import items_of
 from wengert.engine import Value
 
@@ -48,8 +55,10 @@ _kept: OrderedDict[Any, _Programs] = OrderedDict()  # by the code of a function,
 
 
 def programs_of(function: Any) -> _Programs | None:
-    """Return the programs of a function; None if it comes for the first time."""
-    code = code_of(function)
+    """Return the programs of a function, or of one that is compiled; None if it comes for the first time."""
+    function = compiled_method(function)
+    function = function.function if is_compiled(function) else function
+    code = codes_of(function)
     programs = _kept.pop(code, None)
     is_known = programs is not None and _is_same(function, programs.function)
     _kept[code] = programs if is_known and programs is not None else _Programs(function)
@@ -103,7 +112,7 @@ def by_program(derivative: Any, args: Sequence[Any], named: dict[str, Any]) -> A
     try:
         return program(*args, **named)
     except (AttributeError, TypeError):  # this time it may take Values only
-        floats_only.discard(code_of(function))
+        floats_only.discard(codes_of(function))
         return NotImplemented
     finally:
         _serving.derivatives = before
@@ -113,7 +122,9 @@ def compiled_for_products(function: Any, args: Sequence[Any]) -> Any:
     """Return what a function that takes plain numbers only is compiled to, for `jvp` and `vjp` from the second call on;
     any other function as it is.
     """
-    if not floats_only or derivations_of(function)[1] or not _is_served(function, args):
+    if not floats_only or is_compiled(compiled_method(function)):
+        return function
+    if derivations_of(function)[1] or not _is_served(function, args):
         return function
     programs = programs_of(function)
     return function if programs is None else programs.of("itself", function)

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from wengert._forks import Lock
+from wengert._signatures import spread
 from wengert.compiler.arguments.regular import ARRAYS, KINDS, Rows, Tangled, has_large, read_rows, rows_in, widened
 from wengert.compiler.arguments.rows import bound_to, called, lengths_of, rows_of, same_length, tree_items
 from wengert.compiler.call import is_exact
@@ -28,6 +29,7 @@ from wengert.errors import ArgumentError, DataError
 __all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "flatten_argument"]
 
 OF_DATA = (int, float, np.generic, np.ndarray, Value)  # what arrays hold, and not the program
+GATHERING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)  # as `*xs` and `**named`
 SEEN = 256  # examples that are searched for distinct ones
 PYTHON: dict[str, Any] = {"f": float, "i": int, "b": bool}
 
@@ -121,6 +123,10 @@ def flatten_argument(
             raise _Beyond(DEEP)
         if next(parts) > PARTS:
             raise _Beyond(MANY)
+        if batched and isinstance(x, (int, float, np.number, Value)):
+            if path:
+                raise DataError(f"{here} is one number: a batch has an example in each row")
+            raise DataError(f"{name} is one number: a batch has an example in each row (or declare static={name!r})")
         described = _leaf(here, x, batched)
         within[id(path)] = depth + 1, here
         if type(described) is tuple:
@@ -141,8 +147,6 @@ def flatten_argument(
 def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
     """Return the spec of a leaf and its array, or a static spec; None for a container to be flattened."""
     kind: Any = type(x)
-    if batched and isinstance(x, (int, float, np.number, Value)):
-        raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
     if (letter := KINDS.get(kind)) == "f":
         return _number(name, "f", kind), float(x)
     if letter == "i":
@@ -247,7 +251,10 @@ def _restored(array: Any, held: tuple[Any, ...]) -> Any:
 
 
 class Signature:
-    """The structure of a function's arguments, by name. A specialization is valid for one signature."""
+    """The structure of a function's arguments, by name. A specialization is valid for one signature.
+
+    Many fields: what recording, lifting and the readers ask of the arguments is computed once for each structure.
+    """
 
     def __init__(
         self,
@@ -257,8 +264,10 @@ class Signature:
         key: Any,
         aliased: bool,
         tells_objects: bool = False,
+        positional: int | None = None,
     ) -> None:
         self.key: Any = key
+        self.positional: int | None = positional  # the number of arguments by position, where the program depends on it
         self.aliased: bool = aliased  # an object was passed twice
         self.tells_objects: bool = tells_objects  # or it would be in the key, however deep both are
         self.of_function: inspect.Signature = of_function
@@ -513,54 +522,78 @@ class Reader:
         static: the names of arguments that are parts of the program.
         tells_objects: True if the function may compare by `is` objects that can be equal and not the same: then the
             signature says which objects in the arguments are the same.
+        counts: True if the signature says how many arguments are passed by position, with those by name that may be.
+        own: the signature of a wrapper itself, for calls that do not fit that of what it wraps.
 
     Attributes:
         elsewhere: by identity the objects that recorded runs read, but not from the arguments, and small whole numbers,
             which are the same objects wherever they come from.
     """
 
-    def __init__(self, signature: inspect.Signature, static: Sequence[str], tells_objects: bool = False) -> None:
+    def __init__(
+        self,
+        signature: inspect.Signature,
+        static: Sequence[str],
+        tells_objects: bool = False,
+        counts: bool = False,
+        own: inspect.Signature | None = None,
+    ) -> None:
         self.signature: inspect.Signature = signature
         self.tells_objects: bool = tells_objects
         self.elsewhere: dict[int, Any] = dict(SMALL) if tells_objects else {}
         self.entries: Mapping[Any, Any] = {}  # whose specializations hold captured floats; set by the owner
         self.static: frozenset[str] = frozenset(static)
         self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those in use
+        self.counts: bool = counts
+        self.own: inspect.Signature | None = own
+        self._of_calls: dict[tuple[int, bool], tuple[inspect.Signature, frozenset[str]]] = {}
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
-        gathering = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        self.gathering: list[str] = [name for name, kind in kinds if kind in gathering]
-        self.names: list[str] = [name for name, kind in kinds if kind not in gathering]
+        self.names: list[str] = [name for name, kind in kinds if kind not in GATHERING]
         by_name = any(kind is inspect.Parameter.KEYWORD_ONLY for _, kind in kinds)
         self.places: int = -1 if by_name else len(self.names)  # positional arguments that are all there are
+
+    def of_calls(self, count: int, of_wrapper: bool = False) -> tuple[inspect.Signature, frozenset[str]]:
+        """Return the signature of calls with so many arguments by position, in which each argument of `*xs` has a name
+        of its own, and the names of those that are parts of the program.
+        """
+        key = count, of_wrapper
+        if key not in self._of_calls:
+            whole = self.own if of_wrapper and self.own is not None else self.signature
+            signature, static = spread(whole, count), self.static
+            if any(p.name in static for p in whole.parameters.values() if p.kind is p.VAR_POSITIONAL):
+                static |= signature.parameters.keys() - whole.parameters.keys()
+            self._of_calls[key] = signature, static
+        return self._of_calls[key]
 
     def read(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments | None:
         """Return the arguments by name, with their signature and arrays; None if the function does not take them.
 
         Raises:
-            ArgumentError: a static argument is not hashable, or the function takes any number of arguments.
+            ArgumentError: a static argument is not hashable.
             DataError: they are no batch.
         """
         passed: Any = self.names
+        positional = len(args) if self.counts else None
+        of_function, static = self.of_calls(len(args))
         if len(args) == self.places and not named:
             originals = dict(zip(self.names, args, strict=True))
         else:
-            bound = bound_to(self.signature, args, named)
+            bound = bound_to(of_function, args, named)
+            if bound is None and self.own is not None:
+                of_function, static = self.of_calls(len(args), of_wrapper=True)
+                bound = bound_to(of_function, args, named)
             if bound is None:
                 return None
+            positional = len(bound.args) if self.counts else None
             passed = set(bound.arguments)
             bound.apply_defaults()
-            originals = dict(bound.arguments)
-            for name in self.gathering:
-                if originals.pop(name):
-                    raise ArgumentError(
-                        f"a compiled function names its arguments, and {name} are any number of them: compile a "
-                        "function that calls it with as many as there are, as in lambda x, y: f(x, y)"
-                    )
+            parameters, given = of_function.parameters, bound.arguments
+            originals = {n: x for n, x in given.items() if n in passed or parameters[n].kind not in GATHERING}
         shapes: dict[str, Any] = {}
         arrays: list[Any] = []
         keys: list[Any] = []
         for name, x in originals.items():
-            if name in self.static:
+            if name in static:
                 shapes[name] = StaticSpec(_static(name, x))
             elif name not in passed:
                 shapes[name] = StaticSpec(key_of(x))  # a default is part of the program
@@ -569,7 +602,7 @@ class Reader:
                 arrays += argument_arrays
         same: list[int] = []
         if self.tells_objects and not any(isinstance(shape, ForeignSpec) for shape in shapes.values()):
-            same, told, reason = self._same(originals, args, named, batched)
+            same, told, reason = self._same(originals, batched, of_function, static, args, named)
             keys += [tuple(told)] if told else []
             if reason:
                 shapes[next(iter(shapes))] = ForeignSpec(reason)
@@ -578,33 +611,37 @@ class Reader:
             same += [id(x) for x in originals.values() if isinstance(x, (tuple, dict))]
         first = {x: place for place, x in reversed([*enumerate(same)])}
         aliases = () if len(first) == len(same) else tuple([first[x] for x in same])
-        key = (batched, aliases, tuple(keys), *shapes.items())
+        key = (batched, aliases, positional, tuple(keys), *shapes.items())
         signature = self.signatures.get(key)
         if signature is None:
-            new_signature = Signature(self.signature, shapes, batched, key, bool(aliases), self.tells_objects)
+            new_signature = Signature(of_function, shapes, batched, key, bool(aliases), self.tells_objects, positional)
             with _lock:  # `setdefault` of a WeakValueDictionary may let two threads be first
                 signature = self.signatures.setdefault(key, new_signature)
-        return Arguments(args, named, originals, signature, arrays, passed, self.static)
+        return Arguments(args, named, originals, signature, arrays, passed, static)
 
-    def _same(
-        self, originals: dict[str, Any], args: Sequence[Any], named: dict[str, Any], batched: bool
-    ) -> tuple[list[int], list[Any], str]:
-        """Say which objects in the arguments are the same.
+    def _same(self, originals: dict[str, Any], batched: bool, *call: Any) -> tuple[list[int], list[Any], str]:
+        """Say which objects in the arguments are the same. The `call` is what `rows_of` takes.
 
         Returns:
             The identities of all objects in the arguments, of a batch none, as in no example two may be the same; for
             each static object its identity if the function also reads it elsewhere, else None; and the reason why the
             function itself serves such arguments, or an empty text.
         """
+        of_function, static, args, named = call
         several = [specialization for entry in list(self.entries.values()) for specialization in entry.specializations]
         held = {id(x) for specialization in several for x in specialization.captures.floats()}
+
+        def parts_of(name: str, x: Any) -> list[tuple[str, ArgumentPart]]:
+            parts = [ArgumentPart(part, True) for part in parts_of_key(x)] if name in static else _parts(x)
+            return [(name, part) for part in parts]
+
         if not batched:
-            return self._same_in(held, [(name, part) for name, x in originals.items() for part in self._parts(name, x)])
+            return self._same_in(held, [part for name, x in originals.items() for part in parts_of(name, x)])
         told: list[Any] = []
-        bound = bound_to(self.signature, args, named)
+        bound = bound_to(of_function, args, named)
         names = [] if bound is None else [*bound.arguments]
-        for row in rows_of(self.read, self.signature, self.static, args, named)[1]:
-            parts = [(name, part) for name, x in zip(names, row, strict=True) for part in self._parts(name, x)]
+        for row in rows_of(self.read, of_function, static, args, named)[1]:
+            parts = [part for name, x in zip(names, row, strict=True) for part in parts_of(name, x)]
             _, told, reason = self._same_in(held, parts)
             apart = [x for _, (x, _) in parts if id(x) not in SMALL and type(x) not in (str, bytes)]
             if reason or len({*map(id, apart)}) < len(apart):
@@ -613,10 +650,6 @@ class Reader:
                     "or a flag that tells, or make single calls"
                 )
         return [], told, ""
-
-    def _parts(self, name: str, x: Any) -> list[ArgumentPart]:
-        static = name in self.static
-        return [ArgumentPart(part, True) for part in parts_of_key(x)] if static else _parts(x)
 
     def _same_in(
         self, held: Container[int], parts: Sequence[tuple[str, ArgumentPart]]

@@ -20,9 +20,9 @@ TUPLES: Any = tuple.__len__, tuple.__getitem__
 CONSTANTS = (int, float, bool, str, bytes, complex, type(None))
 
 
-def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], int, int] | str:
-    """Return readers for such arguments, the arguments' names, how many are positional-only, and how many may be passed
-    by position; or why there are none.
+def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], int, int, list[str]] | str:
+    """Return readers for such arguments, the arguments' names, how many are positional-only, how many may be passed by
+    position, and the names that `**named` takes; or why there are none.
     """
     signature = arguments.signature
     names = arguments.names()
@@ -37,17 +37,28 @@ def readers_of(arguments: Arguments) -> tuple[list[ArgumentReader], list[str], i
         if not _is_constant(x):
             return f"the default of {name} is a {type(x).__name__}: pass it, or make it a number, a text or None"
     places = iter(range(len(arguments.arrays)))
-    readers = [
-        _reader(signature.shapes[n], arguments.originals[n], places, signature.batched, True, True) for n in names
-    ]
     kinds = [p.kind for name, p in signature.of_function.parameters.items() if name in signature.shapes]
+    shapes, originals, keys = dict(signature.shapes), dict(arguments.originals), []
+    if kinds[-1:] == [inspect.Parameter.VAR_KEYWORD]:  # the last argument is a dict of those that are passed
+        tree, passed = shapes.pop(names[-1]), originals.pop(names.pop())
+        if isinstance(tree, StaticSpec):
+            return "arguments by name that the function does not name are static: name them"
+        keys = list(passed)
+        if not originals.keys().isdisjoint(keys):
+            return "an argument by name has the name of one by position: rename it"
+        shapes |= dict(zip(keys, tree.children, strict=True))
+        originals |= passed
+    readers = [
+        _reader(shapes[n], originals[n], places, signature.batched, n not in keys, True) for n in (*names, *keys)
+    ]
     first = sum([kind is inspect.Parameter.POSITIONAL_ONLY for kind in kinds[: len(names)]])
-    in_order, last = [*signature.shapes], 0
+    in_order, last = [*shapes], 0
     while last < len(names) and names[last] == in_order[last] and kinds[last] <= kinds[last].POSITIONAL_OR_KEYWORD:
         last += 1
+    names += keys
     built = [reader for reader in readers if reader is not None]
     if len(built) == len(readers):
-        return built, names, first, last
+        return built, names, first, last, keys
     slow = names[readers.index(None)]
     return (
         f"{slow} is, or has in it, an object that is compared by its parts, or lists of several structures: pass lists "

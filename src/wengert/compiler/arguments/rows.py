@@ -50,19 +50,15 @@ def rows_of(
     columns = [_spread(x, count, part, column_of) if name in moving else [x] * count for name, x in given.items()]
     if bound is None:
         return (lambda args, named: function(*args, **named)), zip(*columns, strict=True)
-    return _by_place(function, signature, given), zip(*columns, strict=True)
+    return _by_place(function, signature, list(given)), zip(*columns, strict=True)
 
 
-def _by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
+def _by_place(function: Callable[..., Any], signature: inspect.Signature, names: list[str]) -> Callable[..., Any]:
     """Return a function that takes these arguments by position."""
-    parameters, names = list(signature.parameters.values()), list(names)
-    count = 0
-    while count < len(names) and parameters[count].name == names[count] and parameters[count].kind <= BY_PLACE:
-        count += 1
-    if count == len(names):
+    in_order = [p.name for p in signature.parameters.values() if p.kind <= BY_PLACE]
+    if in_order[: len(names)] == names:
         return function
-    by_name = names[count:]
-    return lambda *row: function(*row[:count], **dict(zip(by_name, row[count:], strict=True)))
+    return lambda *row: called(function, signature, dict(zip(names, row, strict=True)))
 
 
 def called(function: Callable[..., Any], signature: inspect.Signature, given: dict[str, Any]) -> Any:

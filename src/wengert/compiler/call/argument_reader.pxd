@@ -16,5 +16,7 @@ cdef class ArgumentReader:
     @cython.locals(n=Py_ssize_t, child=ArgumentReader)
     cdef bint resembles(self, object x, object numpy, bint batched) except -1
 cpdef bint are_equal(object x, object y) except -1
+@cython.locals(at=Py_ssize_t)
+cpdef bint are_in_order(dict named, tuple keys) except -1
 @cython.locals(n=Py_ssize_t)
 cdef bint _are_keys(tuple given, tuple keys) except -1

@@ -15,7 +15,7 @@ from wengert.ops.ieee import cython
 if False:  # Cython compiles with its own module
     import cython  # type: ignore[no-redef]
 
-__all__ = ["ArgumentReader", "are_equal", "reference_to"]
+__all__ = ["ArgumentReader", "are_equal", "are_in_order", "reference_to"]
 
 BY_VALUE = (str, int, bytes)  # compared by value, other objects by identity
 KINDS = ("fixed", "float", "int", "value", "numbers", "values", "items", "keyed")
@@ -167,3 +167,12 @@ def _are_keys(given: tuple[Any, ...], keys: tuple[Any, ...]) -> bool:
         if n >= len(given) or not are_equal(given[n], keys[n]):
             return False
     return len(given) == len(keys)
+
+
+def are_in_order(named: dict[str, Any], keys: tuple[Any, ...]) -> bool:
+    """Return True if the arguments by name that have these keys come in this order, perhaps with others."""
+    at = 0
+    for name in named:
+        if at < len(keys) and name == keys[at]:
+            at += 1
+    return at == len(keys)

@@ -2,7 +2,7 @@ cimport cython
 from wengert.compiler.call cimport memory
 from wengert.compiler.call.captures cimport Captures
 from wengert.compiler.call.executable cimport Executable, Workspace
-from wengert.compiler.call.argument_reader cimport ArgumentReader, are_equal
+from wengert.compiler.call.argument_reader cimport ArgumentReader, are_equal, are_in_order
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, CHECKED_CALLS, FIXED, FLOAT, INT, VALUE, NUMBERS, VALUES, ITEMS, KEYED
@@ -18,9 +18,10 @@ cdef class CacheEntry:
     cdef public bint is_eager, is_thorough
     cdef readonly bint batched
     cdef list readers, pool
-    cdef tuple names
-    cdef Py_ssize_t first, last, arity
+    cdef tuple names, keys
+    cdef Py_ssize_t first, last, least, arity
     cdef object numpy, ndarray
+    cdef bint takes(self, Py_ssize_t given, dict named) except -1
     cpdef bint is_current(self, Call call) except -1
     cpdef object finished(self, object result, str how)
     cpdef bint is_milestone(self) except -1

@@ -10,13 +10,12 @@ takes a workspace of the specialization to compute in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from threading import RLock
 from typing import Any
 
 from wengert.compiler import policy
 from wengert.compiler.call import memory
-from wengert.compiler.call.argument_reader import ArgumentReader, are_equal
+from wengert.compiler.call.argument_reader import ArgumentReader, are_equal, are_in_order
 from wengert.compiler.call.executable import Executable, Workspace, partition_by_guards
 from wengert.engine import Many, Value, _many
 from wengert.errors import ArgumentError
@@ -81,18 +80,19 @@ class CacheEntry:
         self.elsewhere: Any = None
         self.layout: Any = None  # what `map` makes of the array of its results; None for the array
         self.lock: Any = RLock()  # held to compile the candidate
-        self.readers: list[Any] = []
-        self.names: tuple[str, ...] = ()
-        self.first: Any = 0
-        self.last: Any = 0
-        self.batched: Any = False
-        self.arity: Any = 0  # the number of arrays that the readers fill
         self.pool: list[Any] = []  # each `Call` that nobody uses; after an error it goes to the garbage collector
+        self.open([], (), 0, 0, (), False)
 
-    def open(self, readers: list[Any], names: Sequence[str], first: Int, last: Int, batched: bool) -> None:
-        """Set how arguments are read: the first ones are passed by position only, those from `last` on by name only."""
-        self.readers, self.names, self.first, self.last, self.batched = readers, tuple(names), first, last, batched
-        self.arity = _length(readers)
+    def open(self, readers: list[Any], names: Any, first: Int, last: Int, keys: Any, batched: bool) -> None:
+        """Set how arguments are read: the first by position only, from `last` on by name; `**named` takes `keys`."""
+        self.readers, self.names, self.least, self.last, self.batched = readers, tuple(names), first, last, batched
+        self.keys, self.arity = tuple(keys), _length(readers)  # the number of arrays that the readers fill
+        self.first = last + 1 if keys else first  # with keys, `read` asks whether it `takes` them
+
+    def takes(self, given: Int, named: dict[str, Any]) -> bool:
+        """Return True if these may be the arguments, where `**named` takes some: in the order of the first call."""
+        count = given + len(named) if self.least <= given <= self.last else -1
+        return len(self.keys) > 0 and count == len(self.readers) and are_in_order(named, self.keys)
 
     def is_current(self, call: Call) -> bool:
         """Return True if nothing was recorded since the call tried the specializations."""
@@ -155,8 +155,9 @@ class Call:
     def read(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Read the arguments; False if they have another signature, or the readers cannot tell."""
         entry, given = self.entry, len(args)
-        if given + len(named) != len(entry.readers) or not entry.first <= given <= entry.last:
-            return False
+        if given + len(named) != len(entry.readers) or not entry.first <= given <= entry.last:  # noqa: SIM102
+            if not entry.takes(given, named):  # by this branch other calls are as fast as without
+                return False
         self.count = -1
         if self.values:
             self.values = []
@@ -584,7 +585,7 @@ class Call:
         return many
 
 
-def _length(readers: Sequence[Any]) -> Int:
+def _length(readers: Any) -> Int:
     reader: ArgumentReader
     count = 0
     for reader in readers:

@@ -60,7 +60,7 @@ from wengert.compiler.traced import (
     is_traced,
     presented,
 )
-from wengert.derivatives import OnValues
+from wengert.derivatives import OnValues, items_of
 from wengert.engine import Value
 
 __all__ = ["Proxies"]
@@ -302,10 +302,22 @@ class Proxies:
         return functools.partial(self.proxy(x.func, name), *args, **self.proxy(x.keywords, name))
 
     def _cached(self, x: Any, name: str) -> Any:
-        """Wrap a function of `functools.lru_cache`: its cached results stay valid until new ones are added."""
-        self.places.note_cache(x, name)
+        """Wrap a function of `functools.lru_cache`: its results stay valid until new ones are added. A run that is
+        differentiated finds no results of traced numbers, which are constants: it calls the function itself.
+        """
+        is_noted = False
 
         def cached(*args: Any, **named: Any) -> Any:  # called as in the watched run, to find the result
+            nonlocal is_noted
+            of_numbers = self.recorder.differentiates and any(map(_is_number, items_of([*args, *named.values()])))
+            if of_numbers and type(x.__wrapped__) is FunctionType:
+                if x.__wrapped__.__code__ in self.ran:
+                    return self.proxy(x.__wrapped__, name)(*args, **named)
+                originals = {n: self._original(arg) for n, arg in named.items()}
+                self.recorder.unseen.append(functools.partial(x.__wrapped__, *map(self._original, args), **originals))
+            if not is_noted:
+                is_noted = True
+                self.places.note_cache(x, name)
             result = x(*map(self._original, args), **{n: self._original(arg) for n, arg in named.items()})
             return self.proxy(result, f"a result of {name}")
 
@@ -546,3 +558,8 @@ MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
     **dict.fromkeys((dict, defaultdict, OrderedDict, Counter, MappingProxyType), Proxies._dict),
 }  # fmt: skip
 HOLDERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType, MethodType, functools.partial)
+
+
+def _is_number(x: Any) -> bool:
+    """Return True for a Value, or a traced float."""
+    return isinstance(x, Value) or (type(x) is Number and isinstance(x.number, float))

@@ -167,6 +167,11 @@ class PurityCheck:
         """Return True if all that the run changed is a cache or a module that it imported: nobody else sees it."""
         return bool(self.change) and (self.changed is None or isinstance(self.changed, LRU_CACHE))
 
+    def leave_out_caches(self) -> None:
+        """Count no filled cache as a change: a derivative is recorded without them."""
+        if isinstance(self.changed, LRU_CACHE) and self.before.changed(LRU_CACHE) is None:
+            self.change, self.changed = "", None
+
     def run(self, call: Callable[[], Any]) -> Any:
         """Make the call and return its result; afterwards `effect` and `change` say what it did."""
         before, alone = random_state(), is_alone()

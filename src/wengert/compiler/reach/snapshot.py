@@ -225,9 +225,10 @@ class Snapshot:
 
     # -- after the run ------------------------------------------------------------------------------------------------
 
-    def changed(self) -> tuple[Any, str] | None:
-        """Return an object that has changed, and its name; None if none has."""
-        return next(((x, name) for x, name, state, then in self._states if not _same(state(x), then)), None)
+    def changed(self, others: Any = ()) -> tuple[Any, str] | None:
+        """Return an object that has changed, but for those of some types, and its name; None if none has."""
+        states = [each for each in self._states if not isinstance(each[0], others)]
+        return next(((x, name) for x, name, state, then in states if not _same(state(x), then)), None)
 
     def has_changed_values(self) -> bool:
         """Return True if the number or the gradient of a Value is another one."""

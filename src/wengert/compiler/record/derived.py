@@ -42,8 +42,14 @@ from wengert.graph import Graph
 __all__ = ["Derived", "NotDifferentiable", "derived_from", "largest_number"]
 
 
-def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
-    """Return how to compile a function if it is a derivative whose function can be recorded in its place."""
+def derived_from(function: Any, signature: inspect.Signature, count: int | None = None) -> Derived | None:
+    """Return how to compile a function if it is a derivative whose function can be recorded in its place.
+
+    Args:
+        function: the function.
+        signature: its signature, or that of calls with some number of arguments for `*xs`.
+        count: the number of arguments by position, from the end of which `argnums` may count; None if it does not.
+    """
     base, derivations = derivations_of(function)
     kinds = [derivation.kind for derivation in derivations]
     if not kinds or any(derivation.has_aux for derivation in derivations):
@@ -51,11 +57,11 @@ def derived_from(function: Any, signature: inspect.Signature) -> Derived | None:
     if not {*PRODUCTS, "value_and_grad", "sparse"}.isdisjoint(kinds[:-1]):
         return None
     extras = directions_of(function)
-    own = [name for name in signature.parameters if name not in extras]  # the arguments of the function
+    positional = [x for x in signature.parameters.values() if x.kind <= x.POSITIONAL_OR_KEYWORD]
+    own = [x.name for x in positional[:count] if x.name not in extras]  # the arguments of the function
     levels = []
-    is_plain = all(x.default is x.empty and x.kind <= x.POSITIONAL_OR_KEYWORD for x in signature.parameters.values())
     for kind, _, argnums, *_ in derivations:
-        places = places_of(argnums, len(own), from_end=is_plain)  # with defaults -1 may be another one in each call
+        places = places_of(argnums, len(own))
         if places is None:
             return None
         levels.append((kind, [own[n] for n in places], isinstance(argnums, (tuple, list))))

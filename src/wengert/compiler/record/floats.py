@@ -19,22 +19,42 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
-from wengert._signatures import signature
+from wengert._signatures import unwrapped
 from wengert.compiler import policy
 from wengert.compiler.arguments import Arguments, Reader, bound_to
-from wengert.compiler.reach import PurityCheck
-from wengert.compiler.record.run import RecordedRun
+from wengert.compiler.reach import CallTrace, PurityCheck
+from wengert.compiler.record.run import RecordedRun, seen_in_caches
 from wengert.compiler.record.structure import Parts
-from wengert.compiler.traced import HOLDS, Guard, TooLarge, Unrecordable, is_watched, recorder_of_thread
-from wengert.derivatives import CaughtError, Numbers, code_of, derivations_of, floats_only, items_of, programs_of
+from wengert.compiler.traced import (
+    HOLDS,
+    Guard,
+    Number,
+    TooLarge,
+    Unrecordable,
+    as_operand,
+    is_watched,
+    recorder_of_thread,
+    unwatched,
+)
+from wengert.derivatives import (
+    CaughtError,
+    Numbers,
+    codes_of,
+    derivations_of,
+    floats_only,
+    items_of,
+    note_floats_only,
+    programs_of,
+    signature_of,
+)
 from wengert.engine import Value
-from wengert.errors import ArgumentError, OperandError, OperationError, WengertError
+from wengert.errors import OperandError, OperationError, WengertError
 from wengert.graph import Graph
 from wengert.ops import BY_NAME, Op
 
-__all__ = ["MARK", "run_as_it_catches", "run_on_floats"]
+__all__ = ["MARK", "run_as_it_catches", "run_on_floats", "run_within"]
 
-MARK = "_of_floats"  # an attribute of errors of a watched run, in which no other one is recorded
+MARK = "_of_floats"  # an attribute of errors of a watched run in which a function turns out to take no Values: its code
 
 STEP = 1e-4  # by which a number is moved, relative
 ROUNDING = 1e-14  # relative, of a result that is computed in another order
@@ -58,13 +78,50 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
         Exception: `problem`, if it cannot be recorded, or raises for plain numbers too.
     """
     if recorder_of_thread() is not None or is_watched() or derivations_of(function)[1]:
-        setattr(problem, MARK, True)
+        if not hasattr(problem, MARK):
+            setattr(problem, MARK, codes_of(function))
         raise problem
     given = _Given(function, args, named)
     if not given.values:
         raise problem
+    return _differentiable(function, given, problem)
+
+
+def run_within(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Any:
+    """Run a function that takes plain numbers only for a derivative that a watched or a recorded run takes.
+
+    A recorded run gets numbers that stand for the Values, which record the same. A watched run sees the function run on
+    the numbers; its result for the derivative is recorded aside.
+
+    Returns:
+        Its result, with Values; `NotImplemented` if no run is watched or recorded.
+    """
+    recorder = recorder_of_thread()
+    if recorder is not None:
+        given = _Given(function, args, named)
+        recorder.plain.update(map(id, given.values))
+        plain, others = given.plain([Number(recorder, x._data, x) for x in given.values])
+        result = Parts(function(*plain, **others))
+        return result.with_leaves([as_operand(x) for x in result.leaves])
+    if not is_watched():
+        return NotImplemented
+    given = _Given(function, args, named)
+    plain, others = given.plain()
+    function(*plain, **others)
+    trace = sys.getprofile()
+    sys.setprofile(None)
     try:
-        result, leaves, taken_out = _recorded(function, given)
+        with unwatched():
+            return _differentiable(function, given, TypeError("a float is expected"))
+    finally:
+        if isinstance(trace, CallTrace):
+            trace.start()
+
+
+def _differentiable(function: Callable[..., Any], given: _Given, problem: Exception) -> Any:
+    """Record a run of a function on plain numbers; returns and raises what `run_on_floats` does."""
+    try:
+        result, leaves, taken_out = _recorded_with_inner(function, given)
     except (Unrecordable, TooLarge) as reason:
         if not hasattr(problem, "__notes__"):
             problem.add_note(
@@ -72,7 +129,9 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
                 "the functions of wengert, or declare what takes plain numbers only by wengert.op"
             )
         raise problem from None
-    except WengertError:
+    except WengertError as inner:  # perhaps of a function whose derivative it takes
+        for note in getattr(inner, "__notes__", ()):
+            problem.add_note(note)
         raise problem from None
     except (TypeError, AttributeError):
         if isinstance(problem, OperandError):  # of a Value as a plain number, and the function has a fault of its own
@@ -84,9 +143,8 @@ def run_on_floats(function: Callable[..., Any], args: Sequence[Any], named: dict
             f"recorded at {taken_out[0].line}, perhaps into a function written in C, so that its derivative is not "
             'known: declare that function by wengert.op(name, value=function, partials="differences")'
         )
-    if (code := code_of(function)) is not None:
-        floats_only.add(code)
-        programs_of(function)  # for the next call
+    note_floats_only(function)
+    programs_of(function)  # for the next call
     return result
 
 
@@ -131,7 +189,7 @@ class _Given:
         self.nodes: dict[str, Sequence[Value]] = {}
         self.names: set[str] = set()
 
-    def plain(self, numbers: Sequence[float] | None = None) -> tuple[list[Any], dict[str, Any]]:
+    def plain(self, numbers: Sequence[Any] | None = None) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments with these numbers in place of the Values; by default those of the Values."""
         left = iter([x.data for x in self.values] if numbers is None else numbers)
 
@@ -151,16 +209,12 @@ class _Given:
             TypeError: they are not those of the function.
         """
         args, named = self.plain()
-        try:
-            of_function = signature(self.function)
-        except ValueError:  # functions in C have none
-            raise Unrecordable("it has no signature: write a function around it") from None
-        try:
-            arguments = Reader(of_function, ()).read(args, named, False)
-        except ArgumentError as reason:
-            raise Unrecordable(str(reason)) from None
-        bound = bound_to(of_function, self._args, self._named)
-        if arguments is None or bound is None:
+        reader = Reader(signature_of(self.function), (), own=unwrapped(self.function))
+        arguments = reader.read(args, named, False)
+        if arguments is None:
+            raise TypeError
+        bound = bound_to(arguments.signature.of_function, self._args, self._named)
+        if bound is None:
             raise TypeError
         if arguments.signature.reason:
             raise Unrecordable(arguments.signature.reason)
@@ -183,6 +237,23 @@ class _Given:
         """Return the numbers in the result for other numbers."""
         args, named = self.plain(numbers)
         return [float(x.data if isinstance(x, Value) else x) for x in Parts(self.function(*args, **named)).leaves]
+
+
+def _recorded_with_inner(function: Callable[..., Any], given: _Given) -> tuple[Any, list[Any], list[Guard]]:
+    """Do what `_recorded` does, also of a function that takes a derivative of another one which takes no Values:
+    its first run, which nobody watches, shows which one does.
+    """
+    try:
+        return _recorded(function, given)
+    except Exception as error:
+        code = getattr(error, MARK, None)
+        if code is None or code in floats_only:
+            raise
+        args, named = given.plain()
+        function(*args, **named)
+        if code not in floats_only:
+            raise
+    return _recorded_with_inner(function, given)
 
 
 @modes.suspended()
@@ -213,12 +284,9 @@ def _recorded(
         if why := watch.effect or watch.change:
             raise Unrecordable(why if watch.effect else f"{why}: {watch.instead}")
         for_values = given.nodes.keys() if in_place_of_values else None
-        run = RecordedRun(
-            *(function, arguments, arguments.example(0), watch, None),
-            fixed=True,
-            given=given.nodes,
-            for_values=for_values,
-        )
+        trace = functools.partial(RecordedRun, function, arguments, arguments.example(0), watch, None)
+        trace = functools.partial(trace, fixed=True, given=given.nodes, differentiates=True, for_values=for_values)
+        run = seen_in_caches(trace, watch)
     finally:
         sys.setprofile(profiler)
     parts = Parts(result)

@@ -34,7 +34,7 @@ from wengert.compiler.ir import (
 from wengert.compiler.lift import Lifted
 from wengert.compiler.record.differentiate import Level, NotDifferentiable, differentiate
 from wengert.compiler.traced import Pending
-from wengert.derivatives import Numbers, assembled, derivations_of, items_of, places_of
+from wengert.derivatives import Numbers, assembled, derivations_of, items_of, places_of, takes_floats
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.node import settle
@@ -84,6 +84,8 @@ def differentiated_call(
     base, derivations = derivations_of(function)
     chain = [*[(each.kind, each.argnums) for each in derivations], (kind, argnums)]
     if any(each.has_aux for each in derivations) or not KINDS.issuperset([kind for kind, _ in chain]):
+        return NotImplemented
+    if takes_floats(base):
         return NotImplemented
     if "value_and_grad" in [kind for kind, _ in chain[:-1]]:
         return NotImplemented

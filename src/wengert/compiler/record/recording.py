@@ -22,7 +22,7 @@ from wengert.compiler.reach import PurityCheck
 from wengert.compiler.record.choices import other_integers, picks_of
 from wengert.compiler.record.differentiate import operations
 from wengert.compiler.record.layout import ResultLayout, flat_result
-from wengert.compiler.record.run import RecordedRun
+from wengert.compiler.record.run import RecordedRun, seen_in_caches
 from wengert.compiler.record.specialization import Guards, Specialization
 from wengert.compiler.record.structure import Aux, Parts, Structure, kind_of, take_apart
 from wengert.compiler.record.uncompiled import Uncompiled
@@ -215,23 +215,26 @@ def record(
     keep_tuples: bool = False,
     nests: bool = True,
     room: int | None = None,
+    differentiates: bool = False,
     for_values: Collection[str] | None = None,
 ) -> Candidate:
     """Run a function on an example, and record it; `result` and `watch` come from the run of the function itself.
 
     A batch may `keep_tuples`. If it `nests`, derivatives that the function returns become programs of their own. With
-    more operations than there is `room` for, the recording is broken off. `for_values`: see `RecordedRun`.
+    more operations than there is `room` for, the recording is broken off. `differentiates`, `for_values`: see
+    `RecordedRun`.
 
     Raises:
         Unrecordable: it cannot be recorded; the message says why.
         TooLarge: it was broken off.
     """
     layout = ResultLayout.of(result, keep_tuples) if arguments.signature.batched else None
-    trace = partial(RecordedRun, function, arguments, example, watch, layout, room=room, for_values=for_values)
+    trace = partial(RecordedRun, function, arguments, example, watch, layout, room=room)
+    trace = partial(trace, differentiates=differentiates, for_values=for_values)
     parts = None if arguments.signature.batched else take_apart(result)
     try:
         run = _nested(trace) if nests else None
-        run = trace() if run is None else run
+        run = seen_in_caches(trace, watch) if run is None else run
         if run.identities.shares_floats:
             trace = partial(trace, fixes_floats=True)
             run = trace()

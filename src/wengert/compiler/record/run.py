@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert import modes
+from wengert.compiler import policy
 from wengert.compiler.arguments import Arguments
 from wengert.compiler.code import BY_TYPE, bytecode_of, constants_of, is_standard, place_of
 from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
@@ -28,7 +30,7 @@ from wengert.derivatives import result_of
 from wengert.engine import Value
 from wengert.graph import Graph
 
-__all__ = ["RecordedRun"]
+__all__ = ["RecordedRun", "seen_in_caches"]
 
 ERRORS = ("ArithmeticError", "BaseException", "Exception", "OverflowError", "ValueError", "ZeroDivisionError")
 
@@ -95,6 +97,7 @@ class RecordedRun:
         fixes_floats: see `Proxies`.
         room: the operations after which the run is broken off; None for any number.
         given: by name Values that are the nodes of an input.
+        differentiates: the run is differentiated with respect to numbers that the function gets as floats.
         for_values: the names of inputs that are floats in place of the Values that the function has run with; it may
             not ask which they are. Else None.
 
@@ -121,6 +124,7 @@ class RecordedRun:
         fixes_floats: bool = False,
         room: int | None = None,
         given: Mapping[str, Sequence[Value]] = MappingProxyType({}),
+        differentiates: bool = False,
         for_values: Collection[str] | None = None,
     ) -> None:
         signature = arguments.signature
@@ -128,7 +132,8 @@ class RecordedRun:
         self.batched: bool = signature.batched
         self.recorder: Recorder = Recorder(observes_bools=watch.asks.observes_bools, room=room)
         self.recorder.rules, self.recorder.nested = record_rules, differentiated_call
-        self.recorder.nests, self.recorder.for_values = nests, for_values is not None
+        self.recorder.nests, self.recorder.differentiates = nests, differentiates
+        self.recorder.for_values = for_values is not None
         follow_rules(watch.ran)
         proxies = Proxies(self.recorder, watch, signature.objects(), signature.tells_objects, fixes_floats)
         self.recorder.proxies = proxies
@@ -311,6 +316,27 @@ class RecordedRun:
         blocks = self.places.blocks(place)
         indices = self.inputs.indices
         return lift(graph, source, places, wanted, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
+
+
+def seen_in_caches(trace: Callable[[], RecordedRun], watch: PurityCheck) -> RecordedRun:
+    """Record a run; for a derivative again where it finds results in caches, once the functions that computed them have
+    run in the watch, too.
+
+    Raises:
+        Unrecordable: one of them has an effect.
+    """
+    run = trace()
+    for _ in range(policy.SPECIALIZATIONS):  # each time one function deeper
+        if not run.recorder.unseen:
+            break
+        for call in run.recorder.unseen:
+            with modes.watched():
+                watch.run(call)
+        watch.leave_out_caches()
+        if watch.effect or watch.change:
+            raise Unrecordable(watch.effect or f"{watch.change}: {watch.instead}")
+        run = trace()
+    return run
 
 
 def _catches_errors(code: CodeType) -> bool:

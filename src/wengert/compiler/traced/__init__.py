@@ -15,6 +15,7 @@ from wengert.compiler.traced.recorder import (
     operations_since,
     recorder_of_thread,
     tracing,
+    unwatched,
     watching,
 )
 from wengert.compiler.traced.standins import STANDINS, ModuleView
@@ -41,4 +42,4 @@ __all__ = ["EXACT", "FINITE", "FLOATS", "HOLDS", "PATHS", "STANDINS", "SWITCHES"
 __all__ += ["Integer", "Mixed", "ModuleView", "Nesting", "Number", "Opaque", "Pending", "Recorder", "TooLarge"]
 __all__ += ["TracedArray", "Undecided", "Unrecordable", "as_operand", "concrete", "converted", "is_traced"]
 __all__ += ["is_watched", "number_of", "operations_since", "presented", "recorded", "recorder_of_thread", "tracing"]
-__all__ += ["values_in", "watching"]
+__all__ += ["unwatched", "values_in", "watching"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import nan
@@ -38,7 +38,7 @@ from wengert.errors import Line, RootError, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
 __all__ = ["PATHS", "Guard", "Mixed", "Opaque", "Recorder", "Undecided", "Unrecordable", "is_watched"]
-__all__ += ["SWITCHES", "leave", "operations_since", "recorder_of_thread", "tracing", "watching"]
+__all__ += ["SWITCHES", "leave", "operations_since", "recorder_of_thread", "tracing", "unwatched", "watching"]
 
 SWITCHES = "it switches to another greenlet: call it where nothing waits, and pass it what it waits for"
 STOP = BY_NAME["stop_gradient"]
@@ -110,6 +110,8 @@ class Recorder:
     unknowns: list[tuple[Value, int]] = field(default_factory=list)  # for roots that are sought; the guards before
     lifted_values: list[Value] = field(default_factory=list)  # for traced numbers, to take derivatives
     numbers: dict[int, Value] = field(default_factory=dict)  # by id nodes that depend on no Value
+    differentiates: bool = False  # for a derivative with respect to numbers that the function gets as floats
+    unseen: list[Any] = field(default_factory=list)  # calls of cached functions that the watched run did not see
     arguments: dict[int, Value] = field(default_factory=dict)  # proxies of Values, by their identity
     listed: set[int] = field(default_factory=set)  # the identities of those that the signature does not tell apart
     is_undecided: bool = False  # the function asks whether they are the same
@@ -123,7 +125,7 @@ class Recorder:
     _numbers: dict[int, Any] = field(default_factory=dict)  # by the id of a node: its detached copy
     _busy: bool = False
     nests: bool = False  # derivatives that the function calls may become programs of their own: see `nested`
-    plain: set[int] = field(default_factory=set)  # the identities of the nodes of arguments that are no Values
+    plain: set[int] = field(default_factory=set)  # the identities of the nodes of numbers that the function gets
     room: int | None = None  # the operations after which the recording is broken off; None for any number
     for_values: bool = False  # the function has run with Values where it gets floats now, and may not ask which
     catches_errors: bool = True  # the function may go on after an error, which Values do not raise
@@ -272,14 +274,30 @@ class Recorder:
         is_inner = others and any(id(x) in others for x in _below(operands, lambda x: x._made >= began))
         if raises and not is_inner and isinstance(root, Value) and not self.guard("within", root, FINITE):
             raise RootError("no root was found while the function was recorded")
-        given = {*map(id, self.arguments.values()), *map(id, self.lifted_values), *others}
-        below = {}
-        for x in _below(operands, lambda x: x._row is not STOP and id(x) not in self.numbers):
-            if x._made < self.began or id(x) in given:
-                return root
+        if self.depends_on_values(operands, others):
+            return root
+        return self.number(root) if isinstance(root, Value) else root
+
+    def number(self, node: Value) -> Number:
+        """Return a traced float for a node, through which gradients flow."""
+        return Number(self, node._data, node)
+
+    def depends_on_values(self, nodes: Any, others: Iterable[int] = (), own: Iterable[int] = ()) -> bool:
+        """Return True if some of these depend on Values, and not only on numbers that the function gets as floats.
+
+        Args:
+            nodes: Values, and anything else.
+            others: the identities of nodes that count as Values.
+            own: those of nodes that stand for numbers of a derivative, which does not consist of Values by them.
+        """
+        given = {*map(id, self.arguments.values()), *map(id, self.lifted_values)}
+        given, plain, below = given.difference(own).union(others), self.plain, {}
+        for x in _below(nodes, lambda x: x._row is not STOP and id(x) not in self.numbers and id(x) not in plain):
+            if id(x) in given or x._made < self.began:
+                return True
             below[id(x)] = x
         self.numbers.update(below)
-        return Number(self, root._data, root) if isinstance(root, Value) else root
+        return False
 
     def indexed(self, frame: Any, number: int) -> Any:
         """Return the list in ``rows[index]``, if the frame evaluates that."""
@@ -389,6 +407,16 @@ def watching() -> Iterator[None]:
         yield
     finally:
         _hook.is_watched = False
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Run what is no part of the function that this thread watches."""
+    _hook.is_watched = False
+    try:
+        yield
+    finally:
+        _hook.is_watched = True
 
 
 @contextmanager
