@@ -603,12 +603,11 @@ def _asks_layout() -> bool:
 
 def _presenting(function: Any) -> Callable[..., Any]:
     """Wrap a function of NumPy that makes an array, perhaps of floats, which would take the numbers out."""
-
     takes_dtype = function in (np.array, np.asanyarray, np.asarray)  # after the object
 
     def call(*args: Any, **named: Any) -> Any:
         if takes_dtype and len(args) == 2:
-            args, named = args[:1], {**named, "dtype": args[1]}
+            args, named["dtype"] = args[:1], args[-1]
         kind = named.get("dtype")
         if kind is None or not _holds_traced(args) or not _is_float64(kind):
             return presented(function(*args, **named))
