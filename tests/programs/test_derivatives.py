@@ -192,3 +192,52 @@ def test_derivatives_of_the_programs(name: str) -> None:
                 assert name in OTHERS
                 return
         assert name not in OTHERS
+
+
+@pytest.mark.sampled(25)
+@pytest.mark.parametrize("name", trials.collection())
+def test_gradients_and_second_derivatives_of_the_programs(name: str) -> None:
+    """Of those with one number as a result: gradients are rows of the Jacobian, which is compared above; products with
+    the Hessian are compared with difference quotients of gradients.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        case = Case(name)
+        if case.side.program.effects or not case.by or case.argnums[0] != 0 or name in NOT_COMPILED:
+            return
+        static = case.side.program.static
+        ways = [wengert.value_and_grad(case.side.plain), wengert.grad(case.side.plain), wengert.hvp(case.side.plain)]
+        for value_and_grad, grad, hvp in (ways, [wengert.compile(each, static=static) for each in ways]):
+            for seed in "789":
+                example = case.arguments(seed)
+                if len({*map(id, example)}) < len(example):  # a derivative is with respect to one of them
+                    return
+                try:
+                    results = [flat(case.side.plain(*case.arguments(seed))) for _ in range(2)]
+                    slopes = [gradient_at(case, ways[1], seed, x) for x in (-1, -0.5, 0, 0.5, 1)]
+                    value, gradient = value_and_grad(*case.arguments(seed))
+                except (ArithmeticError, TypeError, ValueError):
+                    return  # it returns several numbers, raises for these, or takes its numbers out
+                if results[0] != results[1] or not np.isfinite(Numbers(example[0]).leaves).all():
+                    return  # it gives nan, changes what it reads, or cannot be moved
+                low, half_low, slope, half_high, high = slopes
+                assert flat(value) == pytest.approx(results[0], rel=1e-9)
+                for each in (gradient, grad(*case.arguments(seed))):
+                    assert flat(each) == pytest.approx(slope, rel=1e-7, abs=1e-9, nan_ok=True)
+                numbers = Numbers(example[0])
+                along = numbers.unflatten(case.direction(numbers.leaves))
+                got = np.array(flat(hvp(example[0], along, *example[1:])))
+                want, halved = (high - low) / (2 * STEP), (half_high - half_low) / STEP
+                bend = (high - 2 * slope + low) / (2 * STEP)
+                size = NEAR * (np.maximum(np.abs(want), np.abs(got)) + 1e-2 * (1.0 + np.abs(slope)))
+                is_smooth = (np.abs(want - halved) <= size) & (np.abs(bend) <= size) & np.isfinite(got)
+                assert (np.abs(want - got) <= size)[is_smooth].all(), (got, want)
+
+
+def gradient_at(case: Case, gradient: Callable[..., Any], seed: str, moved: float) -> Any:
+    """Return a gradient with respect to the first argument, which alone is moved along its direction."""
+    arguments = case.arguments(seed)
+    numbers = Numbers(arguments[0])
+    steps = [moved * STEP * x for x in case.direction(numbers.leaves)]
+    arguments[0] = numbers.unflatten([x + step for x, step in zip(numbers.leaves, steps, strict=True)])
+    return np.array(flat(gradient(*arguments)))
