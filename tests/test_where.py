@@ -11,7 +11,7 @@ import pytest
 import wengert
 from tests.choices import SHAPES, function, lists, point, taken
 from wengert import Value, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from wengert.ops import TABLE
+from wengert.ops import BUILT_IN, TABLE
 from wengert.view.backward import Pass
 
 ALONG = [1.0, 0.5, -2.0, 0.25]
@@ -97,7 +97,7 @@ def test_jacobians_dense_and_sparse(seed: int) -> None:
         assert agree(vjp(f, xs)[1](weights), vjp(lambda xs: f(xs, taken), xs)[1](weights))
 
 
-ROWS = [row for row in TABLE if row.value and row.arity in (1, 2)]
+ROWS = [row for row in TABLE[:BUILT_IN] if row.value and row.arity in (1, 2)]
 OPERANDS = (-math.inf, -2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, 1e300, math.inf, math.nan)
 
 

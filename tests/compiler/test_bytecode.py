@@ -494,7 +494,7 @@ def test_specialized_opcodes_are_not_seen() -> None:
 def test_what_an_opcode_never_seen_may_do(invented: Callable[[str], None]) -> None:
     code = reads_globals.__code__
     assert bytecode.bytecode_of(code) == (
-        frozenset(["W", "FACTOR"]), frozenset(), frozenset(["W", "FACTOR"]), (), (), False, ()
+        frozenset(["W", "FACTOR"]), frozenset(), frozenset(["W", "FACTOR"]), (), (), False, (), False
     )  # fmt: skip
     assert bytecode.computing(code) is not None
     invented("LOAD_GLOBAL")

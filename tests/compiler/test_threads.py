@@ -140,12 +140,12 @@ class Stopped:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return partial(self, instance)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         self.count += 1
         if self.count == 1:
             self.inside.set()
             assert self.gate.wait(SECONDS)
-        return self.step(*args)
+        return self.step(*args, **named)
 
 
 @contextmanager
@@ -165,7 +165,7 @@ def stopped_inside(at: Stopped, work: Callable[[], Any]) -> Iterator[list[Any]]:
 def test_recording_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     made = wengert.compile(lambda x: W * x * x)
     at = Stopped(specialize.record)
-    monkeypatch.setattr(specialize, "record", lambda *args: at(*args))
+    monkeypatch.setattr(specialize, "record", lambda *args, **named: at(*args, **named))
     with stopped_inside(at, lambda: made(2.0).data) as results:
         assert difference(made(3.0).data, W.data * 9.0) < CLOSE
         assert difference(made(Value(3.0)).data, W.data * 9.0) < CLOSE  # of another kind

@@ -36,9 +36,7 @@ SECONDS = 60.0  # of processor time: a mutant that needs more, as in an endless 
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 
 EXPLAINED: dict[str, str] = {
-    "_walks = 0 -> _walks = 1": "the first number does not matter",
     "constant = 0.0 -> constant = 1.0": "any number except nan means: there is no constant to check",
-    "_walks += 1 -> _walks += 2": "the numbers only have to differ",
     "others * _pins - change": "any number except 0 means: a Graph is being written",
     "ieee.untrack(node._all) -> pass": "does nothing when interpreted",
     "if by_hand is None: -> if by_hand is not None:": "the statement that it skips does nothing when interpreted",

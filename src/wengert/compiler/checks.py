@@ -182,7 +182,8 @@ class Checks:
         if self._differs_in_kind(entry, specialization, result):
             entry.specializations, entry.latest = [], None
             self.specializer.record_directly(entry)
-        elif not self.specializer.record_with_values(reason):
+        else:
+            self.specializer.record_with_values()
             self.fallback.drop(entry, specialization, reason)
         return False
 

@@ -349,20 +349,14 @@ class Specializer:
             self.record(self.cache.entry_for(again, count if entry.calls else 0), again, row, *how)
         return False
 
-    def record_with_values(self, why: str) -> bool:
-        """Forget what was recorded of a function that is differentiated, and record it with Values from now on; False
-        if it is.
-        """
+    def record_with_values(self) -> None:
+        """Forget what was recorded on floats of a function that takes Values, whose derivative may be another one."""
         every = [derived for _, derived in list(self._derived.values()) if derived is not None]
         every = [derived for derived in every if derived.is_recorded_on_floats and not derived.on_floats]
-        if not every:
-            return False
         for derived in every:
             derived.is_recorded_on_floats = False
-        for entry in list(self.cache.entries.values()):
+        for entry in list(self.cache.entries.values()) if every else ():
             entry.specializations, entry.latest, entry.candidate = [], None, None
-        log.info("%s is recorded with Values: %s", self.fallback.name, why)
-        return True
 
     def record_directly(self, entry: CacheEntry) -> None:
         """Record the derivative itself for such calls from now on, operation by operation."""

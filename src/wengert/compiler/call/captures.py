@@ -504,6 +504,11 @@ class Captures:
         group: PlaceGroup
         numbers: BulkNumbers
         row, count = 0, len(self.by_row)
+        if with_values:  # first: also where a capture has changed, the parameters are what they are
+            for n in range(len(self.values)):
+                value = ieee.at(self.values, n, Value)
+                if ieee.held(value):
+                    memory.put(target + 8 * self.values_at[n], value._data)
         if unchanged is not None and unchanged.fixed == self.fixed:
             row = self.fixed if memory.are_same(self.rows_at, unchanged.rows_at, 4 * self.fixed) else 0
         while (row := memory.first_changed(self.rows_at, row, count, target, _missing)) < count:
@@ -530,9 +535,4 @@ class Captures:
         for numbers in self.numbers:
             if not numbers.read_into(target):
                 return str(numbers.name)
-        if with_values:
-            for n in range(len(self.values)):
-                value = ieee.at(self.values, n, Value)
-                if ieee.held(value):
-                    memory.put(target + 8 * self.values_at[n], value._data)
         return "" if self.constants is None else self._shared()

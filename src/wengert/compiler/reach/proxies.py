@@ -204,7 +204,7 @@ class Proxies:
     def having(self, proxy: Any, n: str) -> bool:
         """Tell like `hasattr` whether there is an attribute."""
         if is_traced(proxy):  # which answers to more
-            return hasattr(proxy.number, n)
+            return bool(STANDINS[id(hasattr)](proxy, n))
         try:
             self.getting(proxy, n)
         except AttributeError:

@@ -229,7 +229,7 @@ class _Kind(type):
         return cls.make(*args, **named)
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, cls.real)
+        return _told(isinstance, x, cls.real)
 
     def __subclasscheck__(cls, kind: Any) -> bool:
         return issubclass(getattr(kind, "real", kind), cls.real)
@@ -282,6 +282,12 @@ def _told(asks: Any, x: Any, what: Any) -> bool:
     if is_traced(x) and asks(x.number, what) != asks(UNIT, what):
         x.recorder.tell_type(x.number)
     return bool(asks(x.number if is_traced(x) else x, what))
+
+
+def _is_scalar(x: Any) -> bool:
+    if is_traced(x):
+        x.recorder.tell_type(x.number)  # a Value is none to NumPy
+    return bool(np.isscalar(x.number if is_traced(x) else x))
 
 
 def _distance(p: Any, q: Any) -> Any:
@@ -673,7 +679,7 @@ def _memoryview(x: Any) -> Any:
 
 for _name in ("asfortranarray", "ascontiguousarray", "require"):
     STANDINS[id(getattr(np, _name))] = _laying_out(getattr(np, _name))
-STANDINS |= {id(memoryview): _memoryview, id(np.result_type): _result_type}
+STANDINS |= {id(np.isscalar): _is_scalar, id(memoryview): _memoryview, id(np.result_type): _result_type}
 for _name in ("all", "any", "cumsum", "mean", "prod", "sum"):
     STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
 for _name in ("std", "var"):  # of a list NumPy would take the numbers out

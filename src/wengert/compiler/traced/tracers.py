@@ -130,7 +130,9 @@ class Number:
     def __repr__(self) -> str: return repr(self.concrete())
     def __format__(self, spec: Any) -> str: return format(self.concrete(), spec)
     def __reduce_ex__(self, protocol: Any) -> Any: return self.concrete().__reduce_ex__(protocol)
-    def __dir__(self) -> Any: return dir(self.number)
+    def __dir__(self) -> Any:
+        self.recorder.tell_type(self.number)
+        return dir(self.number)
     def __floor__(self) -> Any: return _whole("floor", self)
     def __ceil__(self) -> Any: return -_whole("floor", -self)
     def __trunc__(self) -> Any: return self.__floor__() if self >= 0.0 else self.__ceil__()
