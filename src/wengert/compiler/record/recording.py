@@ -228,6 +228,8 @@ def record(
         Unrecordable: it cannot be recorded; the message says why.
         TooLarge: it was broken off.
     """
+    if for_values is not None:
+        result = _with_numbers(result)
     layout = ResultLayout.of(result, keep_tuples) if arguments.signature.batched else None
     trace = partial(RecordedRun, function, arguments, example, watch, layout, room=room)
     trace = partial(trace, differentiates=differentiates, for_values=for_values)
@@ -269,6 +271,14 @@ def record(
                 *(run.recorder.began, watch.before.objects),
             )
     return Candidate(run, picks, result, parts, structure)
+
+
+def _with_numbers(result: Any) -> Any:
+    """Return a result with the numbers of the Values in it."""
+    parts = take_apart(result)
+    if parts is None:
+        return result.data if isinstance(result, Value) else result
+    return parts.with_leaves([x.data if isinstance(x, Value) else x for x in parts.leaves])
 
 
 def _nested(trace: Callable[..., RecordedRun]) -> RecordedRun | None:

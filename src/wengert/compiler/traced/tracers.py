@@ -333,6 +333,8 @@ class TooLarge(BaseException):
 
 
 TRACED = frozenset((Number, Integer, Bool, Pending))
+_PYTHONS = frozenset((float, int, bool))  # numbers
+_PLAIN = TRACED | _PYTHONS  # and what stands for them
 coerce.OWN.update(TRACED)
 
 
@@ -382,7 +384,9 @@ def _number(recorder: Any, result: Any, node: Any, xs: Any) -> Any:
     """Return the traced result of an operation."""
     tracer = Number(recorder, result, node)
     if recorder.for_values:
-        tracer.for_value, tracer.silent = is_for_value(xs), _is_silent(xs)
+        for x in xs:
+            if type(x) in TRACED:
+                tracer.for_value, tracer.silent = tracer.for_value or x.for_value, tracer.silent or x.silent
     return tracer
 
 
@@ -500,16 +504,17 @@ def _binary(name: str, x: Any, y: Any) -> Any:
 
 def _computed(name: str, *xs: Any) -> Any:
     """Compute an operation of Python's arithmetic; guard against numbers for which it would raise."""
-    if any(issubclass(type(x), Value) for x in xs):
+    kinds = [*map(type, xs)]
+    if not _PLAIN.issuperset(kinds) and any(issubclass(kind, Value) for kind in kinds):
         return PYTHON[name](*map(as_operand, xs))
     numbers = [*map(number_of, xs)]
-    if any(x is NotImplemented for x in numbers):
+    if not _PYTHONS.issuperset(map(type, numbers)) and any(x is NotImplemented for x in numbers):
         has_complex_or_text = any(isinstance(x, (complex, str, bytes)) for x in xs)
         return PYTHON[name](*map(concrete, xs)) if has_complex_or_text else NotImplemented
     recorder = _recorder_of(xs)
     if not recorder.open:
         return PYTHON[name](*numbers)
-    by_numpy = any(isinstance(x, np.generic) for x in numbers)
+    by_numpy = not _PYTHONS.issuperset(map(type, numbers)) and any(isinstance(x, np.generic) for x in numbers)
     if name == "pow" and type(numbers[0]) is type(numbers[1]) is int:
         _not_huge(recorder, numbers[0].bit_length() - 1, numbers[1])
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
