@@ -434,6 +434,7 @@ def test_the_root_of_a_sum_of_squares_of_zeros_is_a_length() -> None:
         lambda x, y: x.sqrt(),
         lambda x, y: (x * 2.0 + y * y) ** 0.5,
         lambda x, y: (x * y).sqrt(),
+        lambda x, y: (x * y * y).sqrt(),
         lambda x, y: (-1.0 * (x * x)).sqrt(),
         lambda x, y: (x * x - y * y).sqrt(),
         lambda x, y: wengert.dot([x, y], [y, x]).sqrt(),

@@ -302,12 +302,10 @@ def _without_factor(x: Any) -> Any:
     """Return what is multiplied by positive constants."""
     while isinstance(x, Node) and x._row.name == "mul":
         first, last = x._operands
-        if type(last) is float and 0.0 < last < inf:
-            x = first
-        elif type(first) is float and 0.0 < first < inf:
-            x = last
-        else:
-            break
+        factor, rest = (last, first) if type(last) is float else (first, last)
+        if not (type(factor) is float and 0.0 < factor < inf):
+            return x
+        x = rest
     return x
 
 
