@@ -85,9 +85,14 @@ class CacheEntry:
 
     def open(self, readers: list[Any], names: Any, first: Int, last: Int, keys: Any, batched: bool) -> None:
         """Set how arguments are read: the first by position only, from `last` on by name; `**named` takes `keys`."""
-        self.readers, self.names, self.least, self.last, self.batched = readers, tuple(names), first, last, batched
-        self.keys, self.arity = tuple(keys), _length(readers)  # the number of arrays that the readers fill
-        self.first = last + 1 if keys else first  # with keys, `read` asks whether it `takes` them
+        self.readers: list[Any] = readers
+        self.names: tuple[str, ...] = tuple(names)
+        self.least: Int = first
+        self.last: Int = last
+        self.batched: bool = batched
+        self.keys: tuple[Any, ...] = tuple(keys)
+        self.arity: Int = _length(readers)  # the number of arrays that they fill
+        self.first: Int = last + 1 if keys else first  # with keys, `read` asks whether it `takes` them
 
     def takes(self, given: Int, named: dict[str, Any]) -> bool:
         """Return True if these may be the arguments, where `**named` takes some: in the order of the first call."""

@@ -50,7 +50,7 @@ class Reverse(Sweep):
         arrays = self.forward.arrays
         params = [] if self.each else [a for a in arrays if a.role == "param" and a.name not in self.fixed]
         sources = params + [a for a in arrays if a.role != "param" and a.name in self.wanted]
-        self.companions = Companions(self.forward)
+        self.companions: Companions = Companions(self.forward)
         self.needed: set[int] = dependents(self.forward.steps, map(id, sources)) | {*self.companions.original}
         if self.seed is None and not self.each and (out.batched or self.weighted):
             self.program.seed = self.seed = Array("seed", out.shape if self.weighted else (), "const")
