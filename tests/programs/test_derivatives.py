@@ -36,8 +36,6 @@ OTHERS = {
     "misuse.stopped_gradients": DETACHED,
     "misuse.through_a_pickle": DETACHED,
     "natural.epidemic": DETACHED,
-    "surroundings.gradient_penalty_inside": DETACHED,
-    "misuse.a_type_error_that_is_caught": BRANCHES,
     "misuse.dtype_of_an_array": BRANCHES,
     "misuse.duck_typing": BRANCHES,
     "misuse.equal_numbers": BRANCHES,
