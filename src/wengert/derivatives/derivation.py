@@ -240,7 +240,8 @@ class OnValues:
 
 
 floats_only: set[Any] = set()  # the `codes_of` functions that took plain numbers only
-MOST, DEPTH = 1000, 4  # how many of these are kept; of functions in variables of functions
+MOST = 1000  # how many of these are kept
+DEPTH = 4  # of functions in variables of functions, which are looked at
 
 
 def codes_of(function: Any, depth: int = 0) -> tuple[Any, ...] | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from wengert import modes
 from wengert.derivatives.derivation import (
+    DEPTH,
     codes_of,
     compiled_method,
     derivations_of,
@@ -29,7 +30,6 @@ from wengert.engine import Value
 __all__ = ["by_program", "compiled_for_products", "programs_of"]
 
 CODES = 16  # whose programs are kept
-DEPTH = 4  # of functions in variables of functions, which are compared
 
 
 class _Programs:

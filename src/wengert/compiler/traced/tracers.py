@@ -333,8 +333,8 @@ class TooLarge(BaseException):
 
 
 TRACED = frozenset((Number, Integer, Bool, Pending))
-_PYTHONS = frozenset((float, int, bool))  # numbers
-_PLAIN = TRACED | _PYTHONS  # and what stands for them
+PYTHON_KINDS = frozenset((float, int, bool))
+PLAIN_KINDS = TRACED | PYTHON_KINDS  # no Values among them
 coerce.OWN.update(TRACED)
 
 
@@ -505,16 +505,16 @@ def _binary(name: str, x: Any, y: Any) -> Any:
 def _computed(name: str, *xs: Any) -> Any:
     """Compute an operation of Python's arithmetic; guard against numbers for which it would raise."""
     kinds = [*map(type, xs)]
-    if not _PLAIN.issuperset(kinds) and any(issubclass(kind, Value) for kind in kinds):
+    if not PLAIN_KINDS.issuperset(kinds) and any(issubclass(kind, Value) for kind in kinds):
         return PYTHON[name](*map(as_operand, xs))
     numbers = [*map(number_of, xs)]
-    if not _PYTHONS.issuperset(map(type, numbers)) and any(x is NotImplemented for x in numbers):
+    if not PYTHON_KINDS.issuperset(map(type, numbers)) and any(x is NotImplemented for x in numbers):
         has_complex_or_text = any(isinstance(x, (complex, str, bytes)) for x in xs)
         return PYTHON[name](*map(concrete, xs)) if has_complex_or_text else NotImplemented
     recorder = _recorder_of(xs)
     if not recorder.open:
         return PYTHON[name](*numbers)
-    by_numpy = not _PYTHONS.issuperset(map(type, numbers)) and any(isinstance(x, np.generic) for x in numbers)
+    by_numpy = not PYTHON_KINDS.issuperset(map(type, numbers)) and any(isinstance(x, np.generic) for x in numbers)
     if name == "pow" and type(numbers[0]) is type(numbers[1]) is int:
         _not_huge(recorder, numbers[0].bit_length() - 1, numbers[1])
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
